@@ -2,6 +2,7 @@
 #include "ops/row_parts.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tilewright::ops {
 
@@ -76,10 +77,14 @@ Type infer_pad(Types operands, const Attrs& attrs) {
     for (const Index width : *widths)
       if (width < 0)
         throw Error(fmt::format("a width of {}: slice takes elements away, pad adds them", width));
-  ir::check_shape(Shape(low));  // the sums below do not overflow
-  ir::check_shape(Shape(high));
-  for (int i = 0; i < shape.rank(); ++i)
-    shape[i] += low[static_cast<std::size_t>(i)] + high[static_cast<std::size_t>(i)];
+  constexpr Index kMost = std::numeric_limits<Index>::max();
+  for (int i = 0; i < shape.rank(); ++i) {
+    const Index before = low[static_cast<std::size_t>(i)], behind = high[static_cast<std::size_t>(i)];
+    if (before > kMost - shape[i] || behind > kMost - shape[i] - before)
+      throw Error(fmt::format("axis {} of {} padded by {} and {} has more elements than an index can count",
+                              i, to_string(operands[0].shape), before, behind));
+    shape[i] += before + behind;
+  }
   if (is_float(operands[0].dtype))
     attrs.real("value");
   else

@@ -1,5 +1,6 @@
 // Compiled functions: tracing once per key, guards, graph breaks, and the calls after that.
 #include "ir/text.h"
+#include "runtime/outputs_apart.h"
 #include "tensor/dynamic.h"
 #include "tensor/explain.h"
 #include "tensor/in_place.h"
@@ -67,7 +68,7 @@ GraphOptions graph_options(const CompileOptions& o) {
 struct CompiledCore::State {
   ManyFunction function;
   CompileOptions options;
-  std::vector<std::unique_ptr<Specialisation>> specialisations;  // most recently used first
+  std::vector<std::shared_ptr<Specialisation>> specialisations;  // most recently used first
   std::vector<std::vector<Guard>>
       running;  // the calls of the function that are being recorded, outermost first
   // Guards all of these: calls with tensors of several Contexts do not share a Context's mutex. Both are
@@ -101,7 +102,7 @@ bool matches(const Specialisation& s, const std::vector<Tensor>& args) {
   return true;
 }
 
-std::string recompile_reason(const std::vector<std::unique_ptr<Specialisation>>& known,
+std::string recompile_reason(const std::vector<std::shared_ptr<Specialisation>>& known,
                              const std::vector<Guard>& guards) {
   if (known.empty()) return "first call";
   const std::vector<Guard>& last = known.front()->guards;
@@ -225,7 +226,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     throw Error(
         "the function uses values of another that is being recorded, so it is no program by itself: make "
         "them its arguments");
-  auto fresh = std::make_unique<Specialisation>();
+  auto fresh = std::make_shared<Specialisation>();
   fresh->reason = recompile_reason(specialisations, guards);
   fresh->context = context;
   fresh->guards = std::move(guards);
@@ -486,32 +487,66 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
   state_->find(args)->programs.front().graph = std::move(own);
 }
 
+void CompiledCore::measure(const std::vector<Tensor>& args, const Location& where) {
+  const CompiledCall call = prepare(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "measure", where);
+  const std::scoped_lock lock(state_->mutex, context->mutex);
+  std::vector<std::shared_ptr<runtime::Buffer>> in, out;
+  for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
+  for (const ir::Type& type : call.graph->outputs) out.push_back(allocate(args[0].impl()->device, type));
+  // What a program overwrites is another tensor's here, of the same values.
+  for (const passes::Overwriting& o : call.graph->compiled.overwriting)
+    if (o.why_not.empty())
+      out[static_cast<std::size_t>(o.what.output)] = in[static_cast<std::size_t>(o.what.inputs.front())];
+  const auto apart = runtime::outputs_apart(in, out);
+  if (!apart) throw Error(apart.error().message, where);
+  auto times = runtime::time_steps(*call.graph->executable, in, *apart);
+  if (!times) throw Error(times.error().message, where);
+  call.graph->times = std::move(*times);
+}
+
+namespace {
+
+SpecialisationReport report_of(const Specialisation& s, const CompileOptions& options) {
+  SpecialisationReport r;
+  for (const Guard& g : s.guards)
+    r.key += fmt::format("{}{} on {}", r.key.empty() ? "" : ", ", to_string(g.type), g.device->name());
+  r.reason = s.reason;
+  r.dynamic = s.dynamic;
+  r.compile_ms = s.compile_ms;
+  r.times = s.times;
+  r.draws = static_cast<int>(s.draws.size());
+  r.graph = s.traced;
+  for (const Break& b : s.breaks)
+    r.breaks.push_back(fmt::format("{} at {}{}", b.what, b.location,
+                                   b.cost_ms > 0 ? fmt::format(", {:.3f} ms", b.cost_ms) : ""));
+  r.in_place = s.in_place;
+  if (const auto graph = s.graph();
+      graph && s.programs[0].over == Donation::wishes(options.donate, s.guards.size()))
+    r.in_place = Donation::lines(graph->compiled.overwriting);
+  if (const auto graph = s.graph()) describe(*graph, r);
+  for (const Piece& piece : s.pieces) {
+    r.graph += piece.traced;
+    describe(*piece.graph, r);
+  }
+  return r;
+}
+
+}  // namespace
+
 std::vector<SpecialisationReport> CompiledCore::report() const {
-  const std::lock_guard lock(state_->mutex);
+  std::vector<std::shared_ptr<Specialisation>> all;
+  {
+    const std::lock_guard lock(state_->mutex);
+    all = state_->specialisations;
+  }
   std::vector<SpecialisationReport> out;
-  for (const auto& s : state_->specialisations) {
-    SpecialisationReport r;
-    for (const Guard& g : s->guards)
-      r.key += fmt::format("{}{} on {}", r.key.empty() ? "" : ", ", to_string(g.type), g.device->name());
-    r.reason = s->reason;
-    r.dynamic = s->dynamic;
-    r.compile_ms = s->compile_ms;
-    r.times = s->times;
-    r.draws = static_cast<int>(s->draws.size());
-    r.graph = s->traced;
-    for (const Break& b : s->breaks)
-      r.breaks.push_back(fmt::format("{} at {}{}", b.what, b.location,
-                                     b.cost_ms > 0 ? fmt::format(", {:.3f} ms", b.cost_ms) : ""));
-    r.in_place = s->in_place;
-    if (const auto graph = s->graph();
-        graph && s->programs[0].over == Donation::wishes(state_->options.donate, s->guards.size()))
-      r.in_place = Donation::lines(graph->compiled.overwriting);
-    if (const auto graph = s->graph()) describe(*graph, r);
-    for (const Piece& piece : s->pieces) {
-      r.graph += piece.traced;
-      describe(*piece.graph, r);
-    }
-    out.push_back(std::move(r));
+  for (const std::shared_ptr<Specialisation>& s : all) {
+    // Other functions of the Context that have the same graph may measure and tune it meanwhile.
+    const std::shared_ptr<ContextState> context = s->context.lock();
+    std::recursive_mutex gone;
+    const std::scoped_lock lock(state_->mutex, context ? context->mutex : gone);
+    out.push_back(report_of(*s, state_->options));
   }
   return out;
 }

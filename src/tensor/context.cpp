@@ -43,10 +43,12 @@ using detail::allocate;
 using detail::DeviceState;
 using detail::make_tensor;
 
-Context::Context(ContextOptions options)
+Context::Context(ContextOptions options, const Location& where)
     : state_(std::make_shared<detail::ContextState>(std::move(options))) {
-  checked_threads(state_->options.threads);  // whatever the device
-  state_->device(state_->options.device);
+  detail::at_place(where, [&] {
+    checked_threads(state_->options.threads);  // whatever the device
+    state_->device(state_->options.device);
+  });
 }
 
 Context::~Context() {

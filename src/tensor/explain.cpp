@@ -4,7 +4,6 @@
 #include "ir/op.h"
 #include "ir/text.h"
 #include "runtime/measured_target.h"
-#include "runtime/outputs_apart.h"
 
 #include <tilewright/perf/cost.h>
 #include <tilewright/perf/roofline.h>
@@ -218,24 +217,6 @@ ManyFunction graph_function(ir::Graph graph) {
         },
         Location::current());
   };
-}
-
-void CompiledCore::measure(const std::vector<Tensor>& args, const Location& where) {
-  const CompiledCall call = prepare(args, where);
-  const std::shared_ptr<ContextState> context = context_of(args[0], "measure", where);
-  const std::lock_guard lock(context->mutex);
-  std::vector<std::shared_ptr<runtime::Buffer>> in, out;
-  for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
-  for (const ir::Type& type : call.graph->outputs) out.push_back(allocate(args[0].impl()->device, type));
-  // What a program overwrites is another tensor's here, of the same values.
-  for (const passes::Overwriting& o : call.graph->compiled.overwriting)
-    if (o.why_not.empty())
-      out[static_cast<std::size_t>(o.what.output)] = in[static_cast<std::size_t>(o.what.inputs.front())];
-  const auto apart = runtime::outputs_apart(in, out);
-  if (!apart) throw Error(apart.error().message, where);
-  auto times = runtime::time_steps(*call.graph->executable, in, *apart);
-  if (!times) throw Error(times.error().message, where);
-  call.graph->times = std::move(*times);
 }
 
 }  // namespace tilewright::detail

@@ -296,8 +296,15 @@ Tensor grouped_matmul(const Tensor& x, const Tensor& w, const Tensor& group_of_b
              [](const Values& in) { return ops::grouped_matmul(in[0], in[1], in[2]); });
 }
 Tensor ragged_matmul(const Tensor& x, const Tensor& w, const Tensor& ends, const Location& where) {
-  return one("ragged_matmul", {x, w, ends}, where,
-             [](const Values& in) { return ops::ragged_matmul(in[0], in[1], in[2]); });
+  const Tensor out = one("ragged_matmul", {x, w, ends}, where,
+                         [](const Values& in) { return ops::ragged_matmul(in[0], in[1], in[2]); });
+  check_index({.op = "ragged_matmul",
+               .what = "end",
+               .extent = x.shape()[0] + 1,
+               .row_bytes = static_cast<double>(w.shape()[1] * w.shape()[2]) * element_bytes(w),
+               .ascending = true},
+              ends, {&x, &w, &ends}, where);
+  return out;
 }
 Tensor masked_matmul(const Tensor& x, const Tensor& w, const Tensor& counts, const Location& where) {
   return one("masked_matmul", {x, w, counts}, where,

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tilewright::detail {
 
 namespace {
@@ -14,24 +16,27 @@ namespace {
   const Strides strides = row_major_strides(check.shape);
   for (int axis = 0; axis < check.shape.rank(); ++axis)
     place += fmt::format("{}{}", axis == 0 ? "" : ", ", at / strides[axis] % check.shape[axis]);
+  if (value >= 0 && value < check.extent)
+    throw Error(fmt::format("{0}: {1} {2} at [{3}] of {4} is less than the one before it (at {5})", check.op,
+                            check.what, value, place, to_string(check.shape), check.location));
   throw Error(fmt::format("{0}: {1} {2} at [{3}] of {4} is out of range: it must be in [0, {5}){6} (at {7})",
                           check.op, check.what, value, place, to_string(check.shape), check.extent,
                           value < 0 ? "; negative ones do not count from the end" : "", check.location));
 }
 
 PendingCheck pending(const IndexUse& use, const Shape& shape, const Location& where) {
-  return {use.op, use.what, shape, use.extent, location_text(where)};
+  return {use.op, use.what, shape, use.extent, use.ascending, location_text(where)};
 }
 
 // All of them as one number, whose sign says whether any is out of range: the loop has no branch.
 template <class T>
-bool all_in_range(const T* index, Index count, Index extent) {
+bool all_in_range(const T* index, Index count, const IndexUse& use) {
   std::uint64_t outside = 0;
   for (Index i = 0; i < count; ++i) {
     const auto v = static_cast<std::uint64_t>(static_cast<std::int64_t>(index[i]));
-    outside |= v | (static_cast<std::uint64_t>(extent) - 1 - v);
+    outside |= v | (static_cast<std::uint64_t>(use.extent) - 1 - v);
   }
-  return (outside >> 63) == 0;
+  return (outside >> 63) == 0 && (!use.ascending || std::is_sorted(index, index + count));
 }
 
 // f(pointer to the first index); their type decides which.
@@ -51,8 +56,7 @@ auto with_indices(const Tensor& index, const F& f) {
 }
 
 bool in_range_on_host(const IndexUse& use, const Tensor& index) {
-  return with_indices(index,
-                      [&](const auto* first) { return all_in_range(first, index.size(), use.extent); });
+  return with_indices(index, [&](const auto* first) { return all_in_range(first, index.size(), use); });
 }
 
 void search_on_host(const IndexUse& use, const Tensor& index, const Location& where) {
@@ -60,17 +64,22 @@ void search_on_host(const IndexUse& use, const Tensor& index, const Location& wh
   with_indices(index, [&](const auto* first) {
     for (Index i = 0; i < index.size(); ++i) {
       const auto v = static_cast<Index>(+first[i]);
-      if (v < 0 || v >= use.extent) out_of_range(pending(use, index.shape(), where), i, v);
+      if (v < 0 || v >= use.extent || (use.ascending && i > 0 && v < static_cast<Index>(+first[i - 1])))
+        out_of_range(pending(use, index.shape(), where), i, v);
     }
   });
 }
 
 // The flat place of the first index out of range, and that index; the number of indices where there is none.
-std::vector<ir::Value> write_search(ir::Value index, Index extent) {
+std::vector<ir::Value> write_search(ir::Value index, const IndexUse& use) {
   const Index count = index.shape().size();
   const ir::Value flat = ops::reshape(ops::cast(index, DType::i64), Shape{count});
   const ir::Value at = ops::iota(*flat.graph, Shape{count}, 0);
-  const ir::Value outside = ops::bit_or(ops::lt(flat, 0), ops::ge(flat, extent));
+  ir::Value outside = ops::bit_or(ops::lt(flat, 0), ops::ge(flat, use.extent));
+  if (use.ascending) {
+    const ir::Value before = ops::slice_axis(ops::pad_axis(flat, 0, 1, 0, 0), 0, {.stop = count});
+    outside = ops::bit_or(outside, ops::lt(flat, before));
+  }
   const ir::Value first = ops::min(ops::where(outside, at, count), {}, ops::Keep::no);
   return {first, ops::sum(ops::where(ops::eq(at, first), flat, 0), {}, ops::Keep::no)};
 }
@@ -128,8 +137,8 @@ void check_index(const IndexUse& use, const Tensor& index, const std::vector<Ten
     }
   }
   if (!wanted) return;
-  std::vector<Tensor> found = apply(
-      use.op, {index}, [&](ir::Graph&, const auto& in) { return write_search(in[0], use.extent); }, where);
+  std::vector<Tensor> found =
+      apply(use.op, {index}, [&](ir::Graph&, const auto& in) { return write_search(in[0], use); }, where);
   settle({pending(use, index.shape(), where)}, found);
 }
 

@@ -12,7 +12,8 @@ struct IndexUse {
   const char* op;    // "take"
   const char* what;  // "index", "label"
   Index extent = 0;
-  double row_bytes = 0;  // that the operation moves for each index: what the check is small against
+  double row_bytes = 0;    // that the operation moves for each index: what the check is small against
+  bool ascending = false;  // none may be less than the one before it, either
 };
 
 // Before `operands` are given to the operation: checks at once, or records the check where they are recorded.

@@ -26,6 +26,7 @@ struct PendingCheck {
   std::string op, what;
   Shape shape;  // of the indices
   Index extent = 0;
+  bool ascending = false;
   std::string location;
 };
 

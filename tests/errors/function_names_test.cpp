@@ -148,6 +148,7 @@ std::vector<Mistake> FunctionNames::of_the_rest() const {
       TW_WRONG(select, x_, 2, 0),
       TW_WRONG(pad, x_, 2, 1, 1),
       TW_WRONG(pad, x_, 0, -1, 0),
+      TW_WRONG(pad, x_, 0, Index{1} << 62, Index{1} << 62),
       TW_WRONG(concat, List{}, 0),
       TW_WRONG(concat, List{x_, other_}, 0),
       TW_WRONG(concat, List{x_, none_}, 0),

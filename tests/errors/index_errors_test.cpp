@@ -97,6 +97,30 @@ TEST(Indices, OutOfRangeAreErrorsOfCompiledFunctionsThatCheck) {
   }
 }
 
+TEST(Indices, EndsOfGroupsAscend) {
+  const auto product = [](Problem& p, const Integers& ends) {
+    const Tensor w = p.ctx.ones({static_cast<Index>(ends.size()), 2, 3});
+    return ragged_matmul(p.x, w, p.indices(ends));
+  };
+  const auto compiled = compile(
+      [](const Tensor& x, const Tensor& w, const Tensor& ends) { return ragged_matmul(x, w, ends * 1); });
+  Problem by_default({}), checked(true);
+  for (Problem* p : {&by_default, &checked}) {
+    expect_says(
+        [&] { product(*p, {1, 3, 2}); },
+        {"ragged_matmul: end 2 at [2] of [3] is less than the one before it", "index_errors_test.cpp:"});
+    expect_says([&] { product(*p, {1, 5, 5}); }, {"ragged_matmul: end 5 at [1] of [3]", "[0, 5)"});
+    EXPECT_EQ(product(*p, {0, 4}).to_vector<float>()[3], 7);
+  }
+  const Tensor w = checked.ctx.ones({3, 2, 3});
+  for (int call = 0; call < 2; ++call) {
+    expect_says(
+        [&] { compiled(checked.x, w, checked.indices({1, 3, 2})); },
+        {"ragged_matmul: end 2 at [2] of [3] is less than the one before it", "index_errors_test.cpp:"});
+    EXPECT_EQ(compiled(checked.x, w, checked.indices({1, 1, 4})).to_vector<float>()[9], 15);
+  }
+}
+
 TEST(Indices, AreReadAsZeroWhereNothingChecks) {
   Problem off(false), by_default({});
   EXPECT_EQ(take(off.x, off.indices({-1, 1}), 0).to_vector<float>(), (std::vector<float>{0, 0, 3, 4}));

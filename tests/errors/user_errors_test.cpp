@@ -196,9 +196,9 @@ TEST_P(UserErrors, NumbersThatATypeDoesNotHold) {
   EXPECT_EQ(ctx_.arange(128, DType::i8).to_vector<float>()[127], 127);
   EXPECT_EQ(ctx_.arange(256, DType::u8).to_vector<float>()[255], 255);
   expect_says([&] { one_hot(ctx_.ones({2}), 3); }, {"one_hot", "integers", "f32[2]", here_});
-  expect_says([&] { Context({.device = GetParam(), .threads = -2}); }, {"-2 threads"});
+  expect_says([&] { Context({.device = GetParam(), .threads = -2}); }, {"-2 threads", here_});
   expect_says([&] { Context({.device = GetParam(), .threads = 100'000}); },
-              {"100000 threads", "give 1 to 4096"});
+              {"100000 threads", "give 1 to 4096", here_});
 }
 
 TEST_P(UserErrors, CallsThatDoNotFitTheFunction) {

@@ -160,7 +160,8 @@ Tensor grouped_matmul(const Tensor& x, const Tensor& w, const Tensor& group_of_b
 // The same of groups of any length one after another, as torch._grouped_mm takes them: rows ends[g - 1] up to
 // ends[g] of x (T, K) are multiplied by w[g]; ends (G) of integers ascends from 0 to T at most, and a group
 // may be empty. Gives (T, N) of matmul's type; rows behind the last end are zeros. What ends holds is read at
-// each call. Throws Error on other ranks, differing K, and another number of ends.
+// each call, and looked at as indices are (ContextOptions::check). Throws Error on other ranks, differing K,
+// another number of ends, and ends that descend.
 Tensor ragged_matmul(const Tensor& x, const Tensor& w, const Tensor& ends, TW_HERE);
 // The same where each group has room for M rows and uses the first counts[g]: x (G, M, K), w (G, K, N),
 // counts (G) of integers give (G, M, N), zeros in the rows past the count whatever x holds there. Throws

@@ -114,17 +114,18 @@ struct ContextOptions {
   std::string library_directory;         // where the backends lie; "": beside the program
   std::vector<std::string> cuda_library_paths;  // where to look for NVRTC beside the usual places
   std::uint64_t seed = 0;                       // of rand and randn
-  // Indices that are data (take, take_along, embedding, scatter_add, labels of losses) are looked at, and one
-  // out of range is an Error. true: everywhere, in compiled functions as well, which then read two numbers
-  // back per call and check. false: nowhere. Otherwise in what runs on the CPU outside compile(), where it
-  // costs less than 2 % of the call: up to 32 indices, or rows of at least 50 times the size of an index.
+  // Indices that are data (take, take_along, embedding, scatter_add, labels of losses, ends of groups) are
+  // looked at, and one out of range is an Error. true: everywhere, in compiled functions as well, which then
+  // read two numbers back per call and check. false: nowhere. Otherwise in what runs on the CPU outside
+  // compile(), where it costs less than 2 % of the call: up to 32 indices, or rows of at least 50 times the
+  // size of an index.
   std::optional<bool> check = {};
 };
 
 class Context {
  public:
   // Throws Error when the device cannot be opened, saying what is missing.
-  explicit Context(ContextOptions options = {});
+  explicit Context(ContextOptions options = {}, const Location& where = Location::current());
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
