@@ -30,6 +30,7 @@ void emu_bar_arrive(int id, int threads);
 unsigned char* emu_shared_at(unsigned address);
 void emu_wait_previous();
 void emu_unknown_ptx();
+void emu_out_of_bounds(unsigned long index, unsigned long extent);
 void* memcpy(void*, const void*, size_t);
 float expf(float), exp2f(float), expm1f(float), logf(float), log2f(float), log1pf(float), tanhf(float),
     erff(float);
@@ -102,6 +103,11 @@ inline T atomicAdd(T* p, T v) {
   const T old = *p;
   *p = old + v;
   return old;
+}
+template <class T, unsigned long N>
+inline T& emu_at(T (&shared_array)[N], unsigned long i) {
+  if (i >= N) emu_out_of_bounds(i, N);
+  return shared_array[i];
 }
 inline void emu_add_vector(float* p, const float* v, int n) {
   if (__builtin_bit_cast(unsigned long long, p) % (4u * unsigned(n)) != 0)

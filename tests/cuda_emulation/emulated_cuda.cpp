@@ -110,6 +110,28 @@ std::string translate_asm(const std::string& text) {
   return out;
 }
 
+// name[i][j] becomes emu_at(emu_at(name, i), j): an index behind a shared array's end meets the array beside
+// it, which goes unnoticed where that one is not in use.
+std::string with_checked_indices(const std::string& text, const std::string& name) {
+  const std::regex used("\\b" + name + "\\[");
+  std::string out;
+  auto from = text.cbegin();
+  for (std::smatch m; std::regex_search(from, text.cend(), m, used);) {
+    out.append(from, m[0].first);
+    std::string element = name;
+    auto at = m[0].second - 1;
+    while (at != text.cend() && *at == '[') {
+      const auto open = at++;
+      for (int depth = 1; depth > 0; ++at) depth += *at == '[' ? 1 : *at == ']' ? -1 : 0;
+      element =
+          fmt::format("emu_at({}, {})", element, with_checked_indices(std::string(open + 1, at - 1), name));
+    }
+    out += element;
+    from = at;
+  }
+  return out.append(from, text.cend());
+}
+
 std::string entry_wrapper(const tile::Kernel& kernel, const Source& source) {
   std::string arguments;
   std::size_t n = 0;
@@ -295,8 +317,13 @@ std::string translate(const std::string& text) {
                            "uint4* $1 = static_cast<uint4*>(emu_stage());");
   out = std::regex_replace(out, std::regex(R"(__shared__ ([^;\[]+) (\w+);)"),
                            "$1& $2 = *static_cast<$1*>(emu_shared(sizeof($1)));");
-  return std::regex_replace(out, std::regex(R"(__shared__ ([^;\[]+) (\w+)((\[[^\]]*\])+);)"),
-                            "$1 (&$2)$3 = *static_cast<$1 (*)$3>(emu_shared(sizeof($1 $3)));");
+  static const std::regex array(R"(__shared__ ([^;\[]+) (\w+)((\[[^\]]*\])+);)");
+  std::vector<std::string> names;
+  for (auto m = std::sregex_iterator(out.begin(), out.end(), array); m != std::sregex_iterator(); ++m)
+    names.push_back((*m)[2]);
+  out = std::regex_replace(out, array, "$1 (&$2)$3 = *static_cast<$1 (*)$3>(emu_shared(sizeof($1 $3)));");
+  for (const std::string& name : names) out = with_checked_indices(out, name);
+  return out;
 }
 
 Result<std::unique_ptr<backends::Backend>> open_emulated_cuda(const std::string& architecture) {

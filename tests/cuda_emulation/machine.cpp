@@ -318,6 +318,11 @@ void emu_wait_previous() {
   ++machine->progress_;
 }
 void emu_unknown_ptx() { std::abort(); }
+void emu_out_of_bounds(unsigned long index, unsigned long extent) {
+  fmt::print(stderr, "emulated CUDA: index {} of a shared array of {}, in block {}\n",
+             static_cast<long>(index), extent, machine->current->block);
+  std::abort();
+}
 void* emu_stage() {
   auto address = reinterpret_cast<std::uintptr_t>(machine->block().shared.data() + machine->static_bytes());
   return reinterpret_cast<void*>((address + 15) / 16 * 16);

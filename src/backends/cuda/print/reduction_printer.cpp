@@ -236,8 +236,11 @@ void ReductionPrinter::print_row_exchange(PrintedLoop& loop, const std::vector<R
     const std::string name = names_.unique(r.state + "_parts");
     shared_.push_back(fmt::format("__shared__ {} {}{}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
                                   f.groups > 1 ? fmt::format("[{}]", f.groups) : "", rows, parts));
+    // A group's number counts those of all blocks that share the tile's rows; each block has its own places.
+    const std::string group =
+        f.row_blocks > 1 ? fmt::format("{} % {}", loop.thread.g, f.groups) : loop.thread.g;
     places.push_back(name + (repeated ? "[step & 1]" : "") +
-                     (f.groups > 1 ? fmt::format("[{}]", loop.thread.g) : ""));
+                     (f.groups > 1 ? fmt::format("[{}]", group) : ""));
   }
   for (std::size_t i = 0; i < reductions.size(); ++i)
     out_.line("put_parts{}({}, {});", cluster ? fmt::format("_cluster<{}>", f.cluster) : "", places[i],
