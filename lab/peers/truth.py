@@ -1,17 +1,21 @@
-"""The truth of a program: its results in float64, and how far rounding may take them. Lies beside peer.py."""
+"""The truth of a program: its results in float64, and how far rounding may take them. Lies beside peer.py.
+
+How far is found by trying: runs in float64 that round each op's result at random, and PyTorch's own run in the program's type. The last one
+knows what no model of rounding does: that sums in f32 are chains, that narrow gradients underflow, which side of a step a value falls on."""
 import contextlib
 
 import torch
 
 NARROW = (torch.float32, torch.float16, torch.bfloat16)
 ROUNDOFF = {"f64": 2.0 ** -53, "f32": 2.0 ** -24, "f16": 2.0 ** -11, "bf16": 2.0 ** -8}
+UNDERFLOW = {"f16": 2.0 ** -25}  # half of the least number: what rounding does to smaller ones; of other types no program sees it
 SUMS = 8 * 2.0 ** -24  # what sums in f32 do to each of their terms, at most
 NOISY_RUNS = 2
 
 
-def widened(roundoff, seed):
+def widened(roundoff, seed, underflow=0.0):
     """A mode in which every op computes in float64, even where the text narrows, and its result is moved by up to `roundoff` of
-    itself at random: as if it had been rounded there."""
+    itself and `underflow` at random: as if it had been rounded there."""
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_map
     noise = {}
@@ -27,7 +31,8 @@ def widened(roundoff, seed):
         noise["at"] = (noise["at"] + 314159) % len(pool)
         n, at = t.numel(), noise["at"]
         drawn = pool.repeat((n + at) // len(pool) + 1)[at:at + n].reshape(t.shape)
-        return t * (1 + drawn * roundoff)  # infinities stay
+        moved_by = t * (1 + drawn * roundoff)  # infinities stay
+        return moved_by if underflow == 0 else torch.where(t == 0, t, moved_by + drawn * underflow)
 
     class Widened(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -51,6 +56,13 @@ def step_by_step():
     return sdpa_kernel(SDPBackend.MATH)
 
 
+def spread_by(spreads, exact, results):
+    """Takes each element's distance between `exact` and `results` into `spreads` where it is more. What is NaN tells nothing."""
+    results = results if isinstance(results, (tuple, list)) else (results,)
+    for spread, y, z in zip(spreads, exact, results):
+        torch.maximum(spread, (z.double() - y.double()).abs().nan_to_num(0.0, 0.0, 0.0), out=spread)
+
+
 def in_float64(run, dtype):
     """A function that returns the results of `run` in float64, and after them how far each of their elements was from its place in runs that round at
     random as programs of this type do."""
@@ -62,11 +74,9 @@ def in_float64(run, dtype):
         spreads = [torch.zeros_like(y, dtype=torch.float64) for y in exact]
         for seed in range(1, NOISY_RUNS + 1):
             given = [widened(SUMS, 97 * seed + i)[1](x) for i, x in enumerate(wide)]
-            with widened(max(ROUNDOFF[dtype], SUMS), seed)[0], step_by_step():
-                noisy = run(*given)
-            noisy = noisy if isinstance(noisy, (tuple, list)) else (noisy,)
-            for spread, y, z in zip(spreads, exact, noisy):
-                torch.maximum(spread, (z.double() - y.double()).abs(), out=spread)
+            with widened(max(ROUNDOFF[dtype], SUMS), seed, UNDERFLOW.get(dtype, 0.0))[0], step_by_step():
+                spread_by(spreads, exact, run(*given))
+        spread_by(spreads, exact, run(*inputs))
         return (*exact, *spreads)
 
     return truth

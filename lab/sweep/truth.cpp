@@ -104,6 +104,9 @@ double roundoff(DType dtype) {
   return dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f16 ? 0x1p-11 : sums;
 }
 
+// Half of the least number: what rounding does to smaller ones. Those of other types no program sees.
+double underflow(DType dtype) { return dtype == DType::f16 ? 0x1p-25 : 0; }
+
 ir::HostTensor host_tensor(const ir::Type& type, const lab::HostArray& values) {
   ir::HostTensor out{.type = type, .f = {}, .i = {}};
   if (is_float(type.dtype))
@@ -122,7 +125,10 @@ std::vector<std::vector<double>> evaluated(const ir::Graph& graph, const std::ve
     for (std::size_t i = 0; i < value.f.size(); i += 4) {
       const auto words = philox4x32(noise, place++);
       for (std::size_t w = 0; w < 4 && i + w < value.f.size(); ++w)
-        value.f[i + w] *= 1 + most * (2 * static_cast<double>(uniform_f32(words[w])) - 1);
+        if (double& v = value.f[i + w]; v != 0) {
+          const double drawn = 2 * static_cast<double>(uniform_f32(words[w])) - 1;
+          v = v * (1 + most * drawn) + underflow(node.type.dtype) * drawn;
+        }
     }
   };
   std::vector<std::vector<double>> all;

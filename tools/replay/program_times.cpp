@@ -23,6 +23,7 @@ namespace {
 
 struct Launches {
   std::string name, schedule;
+  std::string source;  // tile IR and printed text
   int count = 0;
   double predicted_us = 0, megabytes = 0, gigaflops = 0;  // of one
 };
@@ -45,6 +46,9 @@ std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine
                                      [](const backends::Candidate& c) { return c.refusal.empty(); });
       out.push_back({.name = name,
                      .schedule = best == candidates.end() ? "none" : tile::to_string(best->schedule),
+                     .source = best == candidates.end()
+                                   ? ""
+                                   : tile::print(kernel) + machine.print(kernel, best->schedule).value().text,
                      .predicted_us = machine.target.predicted_us(kernel, machine.target),
                      .megabytes = work.bytes() * 1e-6,
                      .gigaflops = work.flops() * 1e-9});
@@ -54,7 +58,7 @@ std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine
   return out;
 }
 
-int run(const std::string& file, const std::string& target, std::size_t shown) {
+int run(const std::string& file, const std::string& target, std::size_t shown, bool sources) {
   const Machine machine = make_machine(target);
   const auto graph = ir::parse(text_of(file), ops::all_ops());
   if (!graph) throw Error(file + ": " + graph.error().message);
@@ -72,6 +76,7 @@ int run(const std::string& file, const std::string& target, std::size_t shown) {
     const Launches& l = launches[i];
     fmt::print("{:10.1f} us = {:3} x {:9.2f}  {:9.2f} MB {:9.2f} GFLOP  {}  [{}]\n", time(l), l.count,
                l.predicted_us, l.megabytes, l.gigaflops, l.name, l.schedule);
+    if (sources) fmt::print("{}\n", l.source);
   }
   return 0;
 }
@@ -83,13 +88,15 @@ int run(const std::string& file, const std::string& target, std::size_t shown) {
 int main(int argc, char** argv) {
   std::string file, target = "sm_90a";
   std::size_t shown = 40;
+  bool sources = false;
   CLI::App app("Predicted times of a graph file's launches on a machine that need not be there.");
   app.add_option("graph", file, "a graph text file, as tw explain --dump writes")->required();
   app.add_option("--target", target, "cpu, sm_80 or sm_90a");
   app.add_option("--kernels", shown, "how many are shown");
+  app.add_flag("--sources", sources, "with their tile IR and printed text");
   CLI11_PARSE(app, argc, argv);
   try {
-    return tilewright::replay::run(file, target, shown);
+    return tilewright::replay::run(file, target, shown, sources);
   } catch (const std::exception& error) {
     fmt::print(stderr, "program_times: {}\n", error.what());
     return 2;

@@ -24,10 +24,9 @@ std::string binary_cross_entropy(Draft& d, const std::string& x, const Shape& sh
   const std::string t = d.ours("sigmoid", {d.input("t", shape)});
   d.torch(t, "torch.sigmoid(t)");
   const std::string wide = d.widened(x);
-  const std::string linear_part =
-      d.ours("sub", {d.ours("relu", {wide}), d.ours("mul", {wide, d.widened(t)})});
-  const std::string tail = d.ours("log1p", {d.ours("exp", {d.ours("neg", {d.ours("abs", {wide})})})});
-  const std::string value = d.narrowed(d.ours("mean", {d.ours("add", {linear_part, tail})}, {{"keep", "0"}}));
+  // Its slope at 0, where those of max(x, 0) and |x| jump, is that of softplus.
+  const std::string loss = d.ours("sub", {d.ours("softplus", {wide}), d.ours("mul", {wide, d.widened(t)})});
+  const std::string value = d.narrowed(d.ours("mean", {loss}, {{"keep", "0"}}));
   d.torch(value, fmt::format("F.binary_cross_entropy_with_logits({}, {})", x, t));
   return value;
 }

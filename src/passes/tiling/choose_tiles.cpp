@@ -134,13 +134,27 @@ class Chooser {
     return cost.flops / target_.flops_per_s > cost.bytes / target_.memory_bytes_per_s;
   }
 
+  // Elements of a pointwise program, `most` where the tensor gives every unit some of these.
+  Index pointwise_elements(Index most) const {
+    if (cuts_.least_elements == 0) return most;
+    const double share =
+        parallel_points() / static_cast<double>(target_.units) / static_cast<double>(cuts_.small_programs);
+    Index elements = most;
+    while (elements / 2 >= cuts_.least_elements && static_cast<double>(elements) > share) elements /= 2;
+    return elements;
+  }
+
   TileShape pointwise() const {
     const std::vector<int> parallel = nest_.parallel_variables();
     TileShape t;
     t.column = best_column(parallel);
     const bool one_access = cuts_.access_bytes > 0 && !is_compute_bound();
-    const Index wanted = one_access ? cuts_.access_bytes / widest_access() : cuts_.elements;
-    if (const int transposed = turned_variable(t.column); transposed >= 0) {
+    const Index wanted =
+        pointwise_elements(one_access ? cuts_.access_bytes / widest_access() : cuts_.elements);
+    // Turning a block around takes two passes through shared memory: a small tensor lies in the cache, which
+    // gives single elements as fast.
+    const int transposed = wanted > cuts_.least_elements ? turned_variable(t.column) : -1;
+    if (transposed >= 0) {
       t.row = transposed;
       t.rows = edge(transposed, cuts_.turned_edge);
       t.columns = edge(t.column, cuts_.turned_edge);

@@ -152,6 +152,8 @@ inline tile::RowCuts row_cuts() {
       // One access of 16 bytes for each of 128 threads: of 2^28 f32, 512 elements a program reach 4,279 GB/s,
       // 4096 in 128 threads 3,860 (docs/notes/2026-11-21-first-h200.md).
       .access_bytes = 128 * 16,
+      .least_elements = 128,  // one for each thread: what one does in turn is all the time of a small kernel
+      .small_programs = 4,    // chosen, not measured
       .turned_edge = 64,      // of f32 4 cache lines
       .picked_elements = 64,  // chosen, not measured
       .loop_elements = 4096,
@@ -201,10 +203,11 @@ inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a 
 inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
 // Microseconds of a kernel that pass while the next one is launched: the same note.
 inline constexpr double kHiddenByLaunchUs = 1.2;
-inline constexpr double kLineBytes = 128;          // of a cache line
-inline constexpr double kSharedReadRate = 4;       // of the cache's, for what all programs read; no record
-inline constexpr double kScanStepUs = 0.02;        // a scan along rows, for each group and lane; no record
-inline constexpr double kExchangeUs = 0.2;         // a barrier with its shuffles
+inline constexpr double kLineBytes = 128;     // of a cache line
+inline constexpr double kVisitsOfStore = 2;   // of a line, for one of a load: docs/notes/2026-11-26-sweep.md
+inline constexpr double kSharedReadRate = 4;  // of the cache's, for what all programs read; no record
+inline constexpr double kScanStepUs = 0.02;   // a scan along rows, for each group and lane; no record
+inline constexpr double kExchangeUs = 0.2;    // a barrier with its shuffles
 inline constexpr double kExchangeOf1024Us = 0.35;  // what 1024 threads add to it
 inline constexpr double kClusterUs = 0.8;          // the same between the blocks of a cluster
 inline constexpr double kShuffleUs = 0.08;         // within a warp
@@ -259,8 +262,9 @@ inline double primitive_instructions(tile::Prim prim, bool narrow) {
 
 // Machine instructions of other steps on an element. Counted roughly in SASS, no record.
 inline constexpr double kInstructionsOfCast = 0.5;
-inline constexpr double kInstructionsOfRandom = 10;  // four neighbours share a run of the cipher
-inline constexpr double kInstructionsOfIndexed = 6;  // gather, scatter, atomic_add
+inline constexpr double kInstructionsOfRandom = 10;             // four neighbours share a run of the cipher
+inline constexpr double kInstructionsOfIndexed = 6;             // gather, scatter, atomic_add
+inline constexpr double kInstructionsOfDivisionByConstant = 4;  // a product's high word, a shift
 inline constexpr double kInstructionsOfOther = 0.2;  // addresses of plain loads and stores are shared
 inline constexpr double kInstructionsOfInnerSum =
     0.25;  // a tensor-core instruction adds four elements a lane
@@ -297,6 +301,9 @@ inline constexpr Index kMaxElements = 64, kLongRow = 32768;
 inline constexpr Index kManyElements = 32;
 inline constexpr Index kKeptPerThread =
     32;  // f32 that a thread keeps beside its temporaries, of 64 registers
+// Programs of a multiprocessor, and elements of their tiles, up to which narrower accesses are tried. Chosen.
+inline constexpr double kSmallPrograms = 16;
+inline constexpr Index kSmallTile = 1024;
 // Programs and blocks of a multiprocessor up to which loops spread their rows over a cluster. Chosen.
 inline constexpr double kFewPrograms = 2, kFewBlocks = 8;
 // Elements of a row from which on its sum by tensor cores saves anything.

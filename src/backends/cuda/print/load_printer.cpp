@@ -173,13 +173,25 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
   const std::string row_condition = b.rows && (part == Part::all || part == Part::rows)
                                         ? between(row_text(loop), b.first_row, b.end_row)
                                         : "";
+  const std::string guard = join_conditions({b.uniform, row_condition});
+  const auto place = [&] {
+    std::string p = a.base;
+    if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
+    if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
+    return p;
+  };
+  // Of a vector the first element that is inside, and the first behind the last one.
+  const auto inside = [&] {
+    const std::string col = col_text(loop);
+    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);
+    if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
+    return std::make_pair(b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col)), end);
+  };
+  const bool cut = vectors && a.element_step.empty() && b.cols && !b.whole;
   registers_.for_registers(
       r,
       [&] {
-        std::string p = a.base;
-        if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
-        if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
-        const std::string guard = join_conditions({b.uniform, row_condition});
+        const std::string p = place();
         if (!vectors) {
           std::string one = fmt::format("load<1{}>({}).v[0]", cache, p);
           if (is_narrow_float(dtype)) one = fmt::format("to_f32({})", one);
@@ -190,27 +202,34 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
         }
         const int n = loop.frame.vector;
         const std::string col = col_text(loop);
-        if (!a.element_step.empty() || (b.cols && !b.whole)) {
-          const std::string first =
-              b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col));
-          std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(n);
-          if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
-          if (a.element_step.empty())
-            out_.line("{} = load_between<{}{}>({}, {}, {}, {});", registers_.at(r), n, cache, first, end, p,
-                      fill);
-          else
-            out_.line("{} = load_strided<{}{}>({}, {}, {}, {}, {});", registers_.at(r), n, cache, first, end,
-                      p, a.element_step, fill);
+        if (!a.element_step.empty()) {
+          const auto [first, end] = inside();
+          out_.line("{} = load_strided<{}{}>({}, {}, {}, {}, {});", registers_.at(r), n, cache, first, end, p,
+                    a.element_step, fill);
           return;
         }
-        const std::string all =
-            join_conditions({guard, b.cols ? between(col, b.first_col, b.end_col) : std::string()});
+        std::string columns = b.cols ? between(col, b.first_col, b.end_col) : "";
+        if (cut) columns = between(col, b.first_col, fmt::format("{} - {}", b.end_col, n - 1));
+        const std::string all = join_conditions({guard, columns});
         if (all.empty())
           out_.line("{} = load<{}{}>({});", registers_.at(r), n, cache, p);
         else
           out_.line("{} = load_if<{}{}>({}, {}, {});", registers_.at(r), n, cache, all, p, fill);
       },
       piece_);
+  if (!cut) return;
+  const std::string edges =
+      b.first_col.empty() ? wrapped(b.end_col) : fmt::format("({} | {})", b.first_col, b.end_col);
+  out_.open("if ({} % {} != 0)", edges, loop.frame.vector);
+  registers_.for_registers(
+      r,
+      [&] {
+        const auto [first, end] = inside();
+        out_.line("load_cut<{}{}>({}, {}, {}, {});", loop.frame.vector, cache, registers_.at(r), first, end,
+                  place());
+      },
+      piece_);
+  out_.close();
 }
 
 }  // namespace tilewright::cuda

@@ -32,10 +32,13 @@ class Candidates {
         work_(kernel_work(kernel, plan_)) {}
 
   std::vector<backends::Candidate> run() {
-    if (main_.rows == 1)
-      rows_of_one();
-    else
-      rows_of_several();
+    list();
+    // Few programs wait for their threads: narrower accesses leave each of these less to do in turn.
+    const bool few = work_.exchanges == 0 && !work_.loops && work_.programs <= kSmallPrograms * target_.units;
+    if (few && main_.rows * main_.cols <= kSmallTile) {
+      least_bytes_ = 1;
+      for (; main_.vector > 1; list()) main_.vector /= 2;
+    }
     if (found_.empty()) one_of_any_size();
     if (std::all_of(found_.begin(), found_.end(), [](const auto& c) { return !c.refusal.empty(); })) spill();
     std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) {
@@ -47,6 +50,13 @@ class Candidates {
   }
 
  private:
+  void list() {
+    if (main_.rows == 1)
+      rows_of_one();
+    else
+      rows_of_several();
+  }
+
   Index vectors() const { return ceil_div(main_.cols, main_.vector); }
   Index vectors_rounded_up() const {
     return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max<Index>(vectors(), 1))));
@@ -54,10 +64,10 @@ class Candidates {
 
   // The schedule, and for rows that wait for each other's results its form that copies the next rows ahead.
   void add(int threads, tile::ElementLoops kind) {
-    if (!seen_.insert({threads, kind.threads_per_row, kind.cluster}).second) return;
+    if (!seen_.insert({threads, kind.threads_per_row, kind.cluster, main_.vector}).second) return;
     tile::Schedule s{.threads = threads,
                      .vector_bytes = static_cast<int>(
-                         std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4))),
+                         std::min<Index>(16, std::max(main_.vector * main_.access_bytes, least_bytes_))),
                      .streaming_stores = streams(),
                      .kind = kind};
     const auto plan = evaluate(s);
@@ -203,9 +213,10 @@ class Candidates {
   KernelPlanner planner_;
   printer::LoopPlan plan_;
   MainShape main_;
+  Index least_bytes_ = 4;  // of an access
   KernelWork work_;
   std::vector<backends::Candidate> found_;
-  std::set<std::tuple<int, int, int>> seen_;
+  std::set<std::tuple<int, int, int, Index>> seen_;
 };
 
 }  // namespace

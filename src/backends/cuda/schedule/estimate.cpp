@@ -1,6 +1,7 @@
 // Counting over the loop plan, and the time model.
 #include "backends/cuda/schedule/estimate.h"
 
+#include "backends/cuda/analysis/access.h"
 #include "backends/cuda/analysis/inner_sums.h"
 #include "backends/cuda/analysis/neighbours.h"
 #include "backends/cuda/analysis/powers.h"
@@ -33,12 +34,13 @@ constexpr int kThreadsPerMultiprocessor = 2048;
 constexpr int kBlocksPerMultiprocessor = 32;
 constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
 
-double instructions_of(const Instr& in, bool narrow) {
+double instructions_of(const Instr& in, bool narrow, bool divides_by_constant) {
   if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan) return 1;
   if (!in.op) return 0;
   switch (in.op->kind) {
     case OpKind::apply:
-      return primitive_instructions(in.op->prim, narrow);
+      return divides_by_constant ? kInstructionsOfDivisionByConstant
+                                 : primitive_instructions(in.op->prim, narrow);
     case OpKind::cast:
       return kInstructionsOfCast;
     case OpKind::random:
@@ -166,12 +168,13 @@ class WorkCounter {
       const bool narrow =
           in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
       const double times_each = elements / (is_indexing(in) ? static_cast<double>(vector) : 1.0);
-      work_.instructions += inner.count(&in) == 0            ? times_each * instructions_of(in, narrow)
+      work_.instructions += inner.count(&in) == 0
+                                ? times_each * instructions_of(in, narrow, divides_by_constant(in))
                             : in.kind == Instr::Kind::reduce ? elements * kInstructionsOfInnerSum
                                                              : 0;
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
       if (in.kind == Instr::Kind::scan && in.op->axis == 0 && loop.shape.size() == 2) work_.scans_rows = true;
-      count_access(loop, in, times);
+      count_access(in, times);
     }
     work_.exchanges += reduces ? times : 0;
   }
@@ -186,6 +189,15 @@ class WorkCounter {
     if (is_indexed(in)) return true;
     return in.kind == Instr::Kind::compute &&
            (kernel_.type(in.value).dtype == DType::i64 || is_bool(kernel_.type(in.value).dtype));
+  }
+  // Integers, as indices are computed of others.
+  bool divides_by_constant(const Instr& in) const {
+    if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::apply ||
+        (in.op->prim != tile::Prim::div && in.op->prim != tile::Prim::rem) ||
+        is_float(kernel_.type(in.value).dtype))
+      return false;
+    const printer::ValueRange& by = ranges_[static_cast<std::size_t>(in.op->operands[1])];
+    return by.low == by.high;
   }
   // Elements of the vector that one load of an indexed access brings, 1 where it takes them one by one.
   Index vector_of(const ElementLoop& loop, const Instr& in) const {
@@ -206,7 +218,7 @@ class WorkCounter {
     return std::max<Index>(vector, 1);
   }
 
-  void count_access(const ElementLoop& loop, const Instr& in, double times) {
+  void count_access(const Instr& in, double times) {
     const bool load = in.op && in.kind == Instr::Kind::compute &&
                       (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
     const bool store = in.kind == Instr::Kind::effect;
@@ -216,7 +228,7 @@ class WorkCounter {
     double bytes =
         ways * times * static_cast<double>(tile.size()) *
         static_cast<double>(size_bytes(kernel_.views[static_cast<std::size_t>(in.op->param)].dtype));
-    if (load && in.op->masked && vector_of(loop, in) > 1) bytes = gathered(in.op->param, bytes);
+    if (load && in.op->masked) bytes = gathered(in.op->param, bytes);
     const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
                                  [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
     (own ? work_.streamed_bytes : work_.cached_bytes) += bytes;
@@ -225,7 +237,7 @@ class WorkCounter {
       work_.loop_lines += lines_of(kernel_.views[static_cast<std::size_t>(in.op->param)]);
   }
 
-  // Vectors that are gathered under masks read no more of a view than the program's share of it: parts of a
+  // What is gathered under masks reads no more of a view than the program's share of it: parts of a
   // tile that each come from one of several views are masked this way (concat, pad, halves that change
   // places).
   double gathered(int view, double bytes) {
@@ -327,8 +339,59 @@ double programs_of(const tile::GridAxis& axis) {
   return n;
 }
 
+namespace {
+
+// Bytes between neighbours along an axis of a loop; 0 where the access does not walk it.
+double step_bytes(const Access& access, const Instr& in, int loop_axis) {
+  for (int axis = 0; axis < static_cast<int>(in.axes.size()); ++axis) {
+    if (in.axes[static_cast<std::size_t>(axis)] != loop_axis) continue;
+    const tile::Dim& stride = access.stride(access.dim_of(axis));
+    const double elements = stride.is_constant() ? std::abs(static_cast<double>(stride.value)) : kLineBytes;
+    return elements * static_cast<double>(size_bytes(access.view().dtype));
+  }
+  return 0;
+}
+
+// Cache lines that one access of a warp touches, whose threads stand in a row, or in several that may be far
+// apart.
+double lines_of_a_warp(const TileFrame& f, double row_bytes, double column_bytes, double access_bytes) {
+  const double lanes = std::min(32, f.threads_per_row), rows = 32 / lanes;
+  const double span = (lanes - 1) * column_bytes + access_bytes;
+  const double of_row = std::min(lanes, 1 + (span - access_bytes) / kLineBytes);
+  return std::min(rows * of_row, 1 + ((rows - 1) * row_bytes + span - access_bytes) / kLineBytes);
+}
+
+double line_visits(const tile::Kernel& kernel, const CudaPlan& plan) {
+  double visits = 0;
+  for (const auto& [loop, place] : plan.layouts.loops) {
+    const std::vector<int> axes = long_axes(loop->shape);
+    if (place.part != Part::all || axes.empty()) continue;
+    const TileFrame& f = plan.layouts.frame(place);
+    for (const Instr& in : loop->body) {
+      const bool load = in.op && in.kind == Instr::Kind::compute && in.op->kind == OpKind::load;
+      const bool store = in.op && in.kind == Instr::Kind::effect && in.op->kind == OpKind::store;
+      if (!load && !store) continue;
+      const Access access(kernel, plan.ranges, *in.op);
+      const double bytes = static_cast<double>(size_bytes(access.view().dtype)),
+                   step = step_bytes(access, in, axes.back()),
+                   row = axes.size() == 2 ? step_bytes(access, in, axes.front()) : 0;
+      const bool vectors = step == bytes;
+      const double together = vectors ? static_cast<double>(f.vector) : 1;
+      const double accesses =
+          static_cast<double>(f.elements_per_thread()) / together * (plan.schedule.threads / 32.0);
+      const double lines = lines_of_a_warp(f, row, step * static_cast<double>(f.vector), together * bytes);
+      // Parts of a sector that are stored one after another are as many writes of the cache.
+      visits += accesses * lines * (store ? kVisitsOfStore : 1);
+    }
+  }
+  return visits;
+}
+
+}  // namespace
+
 Occupancy occupancy(const tile::Kernel& kernel, const CudaPlan& plan) {
   Occupancy out;
+  out.line_visits = line_visits(kernel, plan);
   const Layouts& layouts = plan.layouts;
   std::set<const Op*> staged;
   Index slots = 0;
@@ -431,15 +494,16 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const double there = work.loops ? std::min(resident, std::ceil(blocks / units)) : resident;
   const double in_flight = there * schedule.threads * o.bytes_ahead / o.waste;
   const double starved = in_flight > 0 ? std::max(1.0, kBytesInFlight / in_flight) : 1;
-  // The three overlap where several blocks of a multiprocessor stand at different points, or rows come ahead.
+  const double visits_us = work.loops ? 0 : o.line_visits * blocks / (units * kIssueClockMhz);
+  // They overlap where several blocks of a multiprocessor stand at different points, or rows come ahead.
   // A block alone loads, computes and stores one after the other: that is its walk.
   const double overlap = work.exchanges == 0 || o.staged || resident >= 3 ? kOverlap
                          : resident == 2                                  ? kOverlapOfTwo
                          : work.multiply_adds > 0                         ? kOverlapOfProducts
                                                                           : kOverlap;
-  const double busy = std::pow(
-      std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap),
-      1 / overlap);
+  const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) +
+                                   std::pow(compute_us, overlap) + std::pow(visits_us, overlap),
+                               1 / overlap);
   const double more = o.staged && (cluster > 1 || resident > 1)            ? kStagedCost
                       : !o.staged && cluster > 1 && !shares_rows(schedule) ? kClusterCost
                                                                            : 1;

@@ -33,6 +33,7 @@ struct Occupancy {
   double bytes_ahead = 0;  // a thread: loads issued before the first is waited for
   bool staged = false;     // these loads are those of a later program
   double elements = 0;     // a thread, of the tile it holds most of
+  double line_visits = 0;  // cycles of the load and store unit for a block: cache lines that its warps touch
   double waste = 1;        // places for elements over elements: threads and vectors beyond the tile's end
 };
 Occupancy occupancy(const tile::Kernel& kernel, const CudaPlan& plan);

@@ -25,14 +25,15 @@ TW_DEVICE void opaque(Vec<T, N>& x) {
   }
 }
 
-// Elements first … end - 1 of N, `fill` for the rest.
+// Elements first … end - 1 of N, of a vector that an edge cuts; whole ones have been loaded. In a loop of its
+// own: between loads of whole vectors its branch would keep the next one waiting for the last.
 template <int N, Cache kCache = Cache::normal, class T>
-TW_DEVICE Vec<T, N> load_between(int first, int end, const T* p, T fill) {
-  if (first <= 0 && end >= N) return load<N, kCache>(p);
-  Vec<T, N> out;
+TW_DEVICE void load_cut(Vec<T, N>& vector, int first, int end, const T* p) {
+  if (first <= 0 && end >= N) return;
 #pragma unroll
-  for (int i = 0; i < N; ++i) out.v[i] = i >= first && i < end ? load<1, kCache>(p + i).v[0] : fill;
-  return out;
+  for (int i = 0; i < N; ++i) {
+    if (i >= first && i < end) vector.v[i] = load<1, kCache>(p + i).v[0];
+  }
 }
 template <Cache kCache = Cache::normal, class T, int N>
 TW_DEVICE void store_between(int first, int end, T* p, const Vec<T, N>& value) {
