@@ -16,16 +16,20 @@ namespace {
   const Strides strides = row_major_strides(check.shape);
   for (int axis = 0; axis < check.shape.rank(); ++axis)
     place += fmt::format("{}{}", axis == 0 ? "" : ", ", at / strides[axis] % check.shape[axis]);
+  if (check.axis >= 0)
+    place = fmt::format(" of axis {}", check.axis);
+  else if (check.shape.rank() > 0)
+    place = fmt::format(" at [{}] of {}", place, to_string(check.shape));
   if (value >= 0 && value < check.extent)
-    throw Error(fmt::format("{0}: {1} {2} at [{3}] of {4} is less than the one before it (at {5})", check.op,
-                            check.what, value, place, to_string(check.shape), check.location));
-  throw Error(fmt::format("{0}: {1} {2} at [{3}] of {4} is out of range: it must be in [0, {5}){6} (at {7})",
-                          check.op, check.what, value, place, to_string(check.shape), check.extent,
+    throw Error(fmt::format("{}: {} {}{} is less than the one before it (at {})", check.op, check.what, value,
+                            place, check.location));
+  throw Error(fmt::format("{}: {} {}{} is out of range: it must be in [0, {}){} (at {})", check.op,
+                          check.what, value, place, check.extent,
                           value < 0 ? "; negative ones do not count from the end" : "", check.location));
 }
 
 PendingCheck pending(const IndexUse& use, const Shape& shape, const Location& where) {
-  return {use.op, use.what, shape, use.extent, use.ascending, location_text(where)};
+  return {use.op, use.what, shape, use.extent, use.ascending, use.axis, location_text(where)};
 }
 
 // All of them as one number, whose sign says whether any is out of range: the loop has no branch.

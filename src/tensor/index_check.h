@@ -14,6 +14,7 @@ struct IndexUse {
   Index extent = 0;
   double row_bytes = 0;    // that the operation moves for each index: what the check is small against
   bool ascending = false;  // none may be less than the one before it, either
+  int axis = -1;           // that a single index is of, where each axis has one
 };
 
 // Before `operands` are given to the operation: checks at once, or records the check where they are recorded.

@@ -44,7 +44,8 @@ void check_starts(const Call& call, const Tensor& x, const std::vector<Arg>& sta
     const Index room = x.shape()[static_cast<int>(i)] - call.block[static_cast<int>(i)];
     if (room < 0) continue;
     if (start.is_tensor)
-      detail::check_index({call.op, "start", room + 1, 0}, start.tensor, operands, call.where);
+      detail::check_index({.op = call.op, .what = "start", .extent = room + 1, .axis = static_cast<int>(i)},
+                          start.tensor, operands, call.where);
     else if (wanted_checks(x) != false && (start.integer < 0 || start.integer > room))
       throw Error(fmt::format("{}: start {} of axis {} is outside [0, {}], where {} lies inside {}", call.op,
                               start.integer, i, room, to_string(call.block), to_string(x.shape())),

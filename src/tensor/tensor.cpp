@@ -1,4 +1,5 @@
 // Tensor handles: reading, moving, and the choice between running an operation and recording it.
+#include "base/no_value.h"
 #include "ir/graph_key.h"
 #include "runtime/outputs_apart.h"
 #include "tensor/size_family.h"
@@ -16,8 +17,6 @@
 namespace tilewright {
 
 namespace {
-
-constexpr const char* kNoValue = "was never given a value, or was moved from";
 
 const detail::TensorImpl& checked(const Tensor& t, const char* what, const Location& where) {
   if (!t.defined()) throw Error(fmt::format("{}: this tensor {}", what, kNoValue), where);

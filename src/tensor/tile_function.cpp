@@ -1,7 +1,9 @@
 // Hand-written kernels on tensors: checks the bindings, finds or builds the program, launches it.
+#include "base/no_value.h"
 #include "tensor/trace.h"
 
 #include <tilewright/tensor/tile_function.h>
+#include <tilewright/tile/verify.h>
 
 #include <fmt/format.h>
 
@@ -28,12 +30,12 @@ struct TileFunction::State {
   std::mutex mutex;  // guards what is loaded: calls with tensors of several Contexts share no other
 
   std::shared_ptr<runtime::LoadedKernel> load(const std::shared_ptr<detail::ContextState>& context,
-                                              DeviceState& device) {
+                                              DeviceState& device, const Location& where) {
     const std::lock_guard lock(mutex);
     for (const Loaded& l : loaded)
       if (l.device == device.device) return l.kernel;
     auto built = schedule ? device.store.get(kernel, *schedule) : device.store.get(kernel);
-    if (!built) throw Error(built.error().message);
+    if (!built) throw Error(built.error().message, where);
     std::erase_if(loaded, [](const Loaded& l) { return l.context.expired(); });
     loaded.push_back({context, device.device, *built});
     return *built;
@@ -55,16 +57,31 @@ TileArg into(Tensor tensor) {
   return a;
 }
 
-TileFunction::TileFunction(tile::Kernel kernel) : state_(std::make_unique<State>(std::move(kernel))) {}
+namespace {
+tile::Kernel verified(tile::Kernel kernel, const Location& where) {
+  const std::optional<std::string> problem = tile::verify(kernel);
+  if (problem) throw Error(fmt::format("TileFunction of kernel \"{}\": {}", kernel.name, *problem), where);
+  return kernel;
+}
+}  // namespace
+
+TileFunction::TileFunction(tile::Kernel kernel, const Location& where)
+    : state_(std::make_unique<State>(verified(std::move(kernel), where))) {}
 TileFunction::~TileFunction() = default;
 TileFunction::TileFunction(TileFunction&&) noexcept = default;
 
-const tile::Kernel& TileFunction::kernel() const { return state_->kernel; }
+TileFunction::State& TileFunction::state(const Location& where) const {
+  if (!state_) throw Error(fmt::format("this TileFunction {}", kNoValue), where);
+  return *state_;
+}
 
-void TileFunction::use(const tile::Schedule& schedule) {
-  const std::lock_guard lock(state_->mutex);
-  state_->schedule = schedule;
-  state_->loaded.clear();
+const tile::Kernel& TileFunction::kernel(const Location& where) const { return state(where).kernel; }
+
+void TileFunction::use(const tile::Schedule& schedule, const Location& where) {
+  State& s = state(where);
+  const std::lock_guard lock(s.mutex);
+  s.schedule = schedule;
+  s.loaded.clear();
 }
 
 namespace {
@@ -82,8 +99,13 @@ std::vector<std::int64_t> scalar_bits(const tile::Kernel& kernel, const std::vec
       bits.push_back(std::bit_cast<std::int64_t>(scalars[i]));
     else if (d == DType::f32)
       bits.push_back(std::bit_cast<std::int32_t>(static_cast<float>(scalars[i])));
+    else if (const Index whole = float_to_int(DType::i64, scalars[i]);
+             static_cast<double>(whole) == scalars[i])
+      bits.push_back(whole);
     else
-      bits.push_back(static_cast<std::int64_t>(scalars[i]));
+      throw Error(fmt::format("kernel {}: scalar {} is an i64, {} is no such number", kernel.name,
+                              kernel.scalars[i].name, scalars[i]),
+                  where);
   }
   return bits;
 }
@@ -103,7 +125,12 @@ void check_view(const tile::Kernel& kernel, const tile::ViewParam& view, const T
     const Index extent = value(view.extents[static_cast<std::size_t>(i)]);
     const Index stride = value(view.strides[static_cast<std::size_t>(i)]);
     if (extent <= 0) return;
-    (stride < 0 ? low : high) += (extent - 1) * stride;
+    Index reach = 0;
+    Index& end = stride < 0 ? low : high;
+    if (__builtin_mul_overflow(extent - 1, stride, &reach) || __builtin_add_overflow(end, reach, &end))
+      throw Error(fmt::format("kernel {}: dim {} of view {}, of extent {} and stride {}, leaves all memory",
+                              kernel.name, i, view.name, extent, stride),
+                  where);
   }
   if (low < 0 || high >= t.size())
     throw Error(fmt::format("kernel {}: view {} reaches elements {} to {} of a tensor of {}", kernel.name,
@@ -116,7 +143,8 @@ void check_view(const tile::Kernel& kernel, const tile::ViewParam& view, const T
 std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
                                              const std::vector<double>& scalars,
                                              const Location& where) const {
-  const tile::Kernel& kernel = state_->kernel;
+  State& function = state(where);
+  const tile::Kernel& kernel = function.kernel;
   if (views.size() != kernel.views.size())
     throw Error(
         fmt::format("kernel {}: {} views given, it takes {}", kernel.name, views.size(), kernel.views.size()),
@@ -126,9 +154,7 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     const TileArg& v = views[i];
     if (!v.tensor.defined() && v.is_new) continue;
     if (!v.tensor.defined())
-      throw Error(fmt::format("kernel {}: view {} was never given a value, or was moved from", kernel.name,
-                              kernel.views[i].name),
-                  where);
+      throw Error(fmt::format("kernel {}: view {} {}", kernel.name, kernel.views[i].name, kNoValue), where);
     if (!v.tensor.impl()->donated.empty())
       throw Error(fmt::format("kernel {}: view {} {}", kernel.name, kernel.views[i].name,
                               detail::donated_text(*v.tensor.impl())),
@@ -152,14 +178,15 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
   }
   DeviceState& device = context->device(first->device());
   const std::vector<std::int64_t> bits = scalar_bits(kernel, scalars, where);
-  const std::vector<tile::ViewUse>& uses = state_->uses;
+  const std::vector<tile::ViewUse>& uses = function.uses;
   std::vector<void*> addresses;
   std::vector<Tensor> made;
   for (std::size_t i = 0; i < views.size(); ++i) {
     Tensor t = views[i].tensor;
     if (!t.defined()) {
       const ir::Type type{views[i].dtype, views[i].shape};
-      t = detail::make_tensor(context, type, device.device, detail::allocate(device.device, type));
+      t = detail::make_tensor(context, type, device.device,
+                              detail::at_place(where, [&] { return detail::allocate(device.device, type); }));
       made.push_back(t);
     } else if ((uses[i].written || uses[i].accumulated) && !views[i].written) {
       throw Error(fmt::format("kernel {}: view {} is written; pass out(shape) or into(tensor)", kernel.name,
@@ -175,15 +202,16 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     args.grid[axis] = grid[axis];
     if (grid[axis] <= 0) return made;
   }
-  if (auto done = state_->load(context, device)->program->launch(args); !done)
+  if (auto done = function.load(context, device, where)->program->launch(args); !done)
     throw Error(done.error().message, where);
   return made;
 }
 
-std::string TileFunction::source(const Tensor& on) const {
-  const std::shared_ptr<detail::ContextState> context = context_of(on, "source", Location::current());
+std::string TileFunction::source(const Tensor& on, const Location& where) const {
+  State& function = state(where);
+  const std::shared_ptr<detail::ContextState> context = context_of(on, "source", where);
   const std::lock_guard lock(context->mutex);
-  return state_->load(context, context->device(on.device()))->source.text;
+  return function.load(context, context->device(on.device()), where)->source.text;
 }
 
 }  // namespace tilewright

@@ -27,6 +27,7 @@ struct PendingCheck {
   Shape shape;  // of the indices
   Index extent = 0;
   bool ascending = false;
+  int axis = -1;  // that the index is of, where each axis has one
   std::string location;
 };
 

@@ -27,6 +27,7 @@ void check_scalar(const std::vector<Tensor>& results, const Location& where) {
 
 std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
                                    const std::vector<Tensor>& args, const Location& where) {
+  if (!f) throw Error("value_and_grad: this function was moved from", where);
   check_arguments("value_and_grad", args, where);
   for (int i : wrt)
     if (i < 0 || i >= static_cast<int>(args.size()))

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "tile/index_tiles.h"
 #include "tile/verify_parts.h"
 
 namespace tilewright::tile {
@@ -27,7 +28,10 @@ struct Access {
 class AccessCheck {
  public:
   explicit AccessCheck(const Kernel& kernel)
-      : kernel_(kernel), table_(kernel, known_statically(kernel)), seen_(kernel.views.size()) {}
+      : kernel_(kernel),
+        table_(kernel, known_statically(kernel)),
+        tiles_(kernel, table_),
+        seen_(kernel.views.size()) {}
 
   OpProblem run() {
     for (const std::optional<Index>& count : table_.known().grid)
@@ -60,8 +64,11 @@ class AccessCheck {
       }
       return shares_view(op, &access);
     }
-    if (op.kind == OpKind::gather || op.kind == OpKind::scatter || op.kind == OpKind::atomic_add)
+    if (op.kind == OpKind::gather || op.kind == OpKind::scatter || op.kind == OpKind::atomic_add) {
+      if (certain)
+        if (std::string problem = index_outside(op); !problem.empty()) return problem;
       return shares_view(op, nullptr);
+    }
     if (op.kind == OpKind::loop) {
       const Affine& step = table_.of(op.operands[2]);
       if (step.is_constant() && step.constant <= 0) return fmt::format("the step is {}", step.constant);
@@ -95,6 +102,22 @@ class AccessCheck {
       if (extent.is_constant() && end > extent.value)
         return fmt::format("the block leaves the view: dim {} reaches {} of {}; {}", d, end, extent.value,
                            access.op->kind == OpKind::load ? "give a fill" : "make it bounded");
+    }
+    return "";
+  }
+
+  // The same of an index that no mask hides.
+  std::string index_outside(const Op& op) {
+    if (op.masked) return "";
+    const std::size_t first = op.kind == OpKind::gather ? 0 : 1;
+    for (std::size_t d = 0; first + d < op.operands.size(); ++d) {
+      const std::optional<Range> range = tiles_.range(op.operands[first + d]);
+      if (!range) continue;
+      const Dim& extent = view_of(op).extents[d];
+      if (range->low < 0 || (extent.is_constant() && range->high >= extent.value))
+        return fmt::format("an index leaves the view: dim {} has {}{}; give a mask", d,
+                           range->low < 0 ? range->low : range->high,
+                           extent.is_constant() ? fmt::format(" of {}", extent.value) : "");
     }
     return "";
   }
@@ -183,6 +206,7 @@ class AccessCheck {
 
   const Kernel& kernel_;
   AffineTable table_;
+  IndexTiles tiles_;
   std::vector<Seen> seen_;
 };
 

@@ -139,6 +139,49 @@ TEST(Verify, RefusesBlocksThatLeaveTheirView) {
   EXPECT_EQ(problem_in("loop %q in %c1 to %n64 step %c1 { %r = load %x[%q] : tile<f32,[64]> yield }"), "");
 }
 
+TEST(Verify, RefusesIndicesThatLeaveTheView) {
+  expect_refused("%v = arange : tile<i64,[65]> %r = gather %x[%v] : tile<f32,[65]>",
+                 "an index leaves the view: dim 0 has 64 of 64; give a mask");
+  expect_refused(
+      "%v = arange : tile<i64,[8]> %q = constant 10 : tile<i64,[8]> %w = mul %v, %q : tile<i64,[8]> "
+      "%r = gather %x[%w] : tile<f32,[8]>",
+      "dim 0 has 70 of 64");
+  expect_refused(
+      "%v = arange : tile<i64,[8]> %q = constant 1 : tile<i64,[8]> %w = sub %v, %q : tile<i64,[8]> "
+      "%r = gather %s[%w] : tile<f32,[8]>",
+      "dim 0 has -1; give a mask");
+  // The last program's block: 3 · 20 + 7.
+  expect_refused(
+      "%k = constant 20 : i64 %a0 = mul %p0, %k : i64 %b0 = broadcast %a0 : tile<i64,[8]> "
+      "%v = arange : tile<i64,[8]> %w = add %v, %b0 : tile<i64,[8]> "
+      "%f = constant 0.0 : tile<f32,[8]> scatter %x[%w], %f : tile<f32,[8]>",
+      "dim 0 has 67 of 64");
+  // Rows times 16 plus columns.
+  expect_refused(
+      "%v = arange : tile<i64,[5]> %c = reshape %v : tile<i64,[5,1]> "
+      "%c2 = broadcast %c : tile<i64,[5,2]> %q = constant 16 : tile<i64,[5,2]> "
+      "%m = mul %c2, %q : tile<i64,[5,2]> %u = arange : tile<i64,[2]> "
+      "%t = reshape %u : tile<i64,[1,2]> %t2 = broadcast %t : tile<i64,[5,2]> "
+      "%w = add %m, %t2 : tile<i64,[5,2]> %r = gather %x[%w] : tile<f32,[5,2]>",
+      "dim 0 has 65 of 64");
+}
+
+TEST(Verify, AcceptsIndicesThatMayLieInside) {
+  // Two of one axis go together: v - v is 0, not 63 - 0; what depends on data or on a size may be anything.
+  const char* accepted[] = {
+      "%v = arange : tile<i64,[64]> %r = gather %x[%v] : tile<f32,[64]>",
+      "%v = arange : tile<i64,[64]> %u = arange : tile<i64,[64]> %w = sub %v, %u : tile<i64,[64]> "
+      "%r = gather %x[%w] : tile<f32,[64]>",
+      "%v = arange : tile<i64,[65]> %r = gather %s[%v] : tile<f32,[65]>",
+      "%v = load %i[%c0] : tile<i64,[8]> %r = gather %x[%v] : tile<f32,[8]>",
+      "%v = arange : tile<i64,[65]> %q = constant 63 : tile<i64,[65]> %w = min %v, %q : tile<i64,[65]> "
+      "%r = gather %x[%w] : tile<f32,[65]>",
+      "%v = arange : tile<i64,[65]> %q = constant 64 : tile<i64,[65]> %m = lt %v, %q : tile<bool,[65]> "
+      "%r = gather %x[%v], %m {fill=0.0} : tile<f32,[65]>",
+  };
+  for (const char* ops : accepted) EXPECT_EQ(problem_in(ops), "") << ops;
+}
+
 TEST(Verify, RefusesStoresThatMeetBetweenPrograms) {
   const std::string pids =
       "%k = constant 16 : i64 %st = mul %p0, %k : i64 %su = mul %p1, %k : i64 %v = constant 0.0 : "

@@ -53,6 +53,11 @@ TEST_P(UpdateSlice, OutsideIsAnErrorWhereIndicesAreChecked) {
   const auto scalar = [&](Index i) { return checked.from(std::vector<Index>{i}, Shape{}); };
   EXPECT_EQ(sum(f(x, v, scalar(3))).item(), 6);
   test::expect_says([&] { f(x, v, scalar(4)); }, {"update_slice", says[0], says[1]});
+  const std::string wanted = " of axis 1 is out of range: it must be in [0, 4)";
+  const auto below = [&] { update_slice(x, v, {0, scalar(-3)}); };
+  test::expect_says(below, {"update_slice: start -3" + wanted + "; negative", says[1]});
+  test::expect_says([&] { update_slice(x, v, start); }, {"update_slice: start 4" + wanted, says[1]});
+  test::expect_says([&] { f(x, v, scalar(4)); }, {"update_slice: start 4" + wanted, says[1]});
 }
 
 TEST_P(UpdateSlice, MistakesAreNamed) {

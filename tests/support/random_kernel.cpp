@@ -240,7 +240,7 @@ class Generator {
     static const std::vector<Prim> kAll{Prim::add,    Prim::sub,     Prim::mul, Prim::div,
                                         Prim::rem,    Prim::min,     Prim::max, Prim::bit_and,
                                         Prim::bit_or, Prim::bit_xor, Prim::shl, Prim::shr};
-    const Value w = k_.apply(pick(kAll), {v, k_.literal_int(v.dtype(), below(19) - 6)});
+    const Value w = k_.apply(pick(kAll), {v, k_.literal_int(v.dtype(), wrap_to(v.dtype(), below(19) - 6))});
     const Value u = chance(40) ? k_.apply(chance(50) ? Prim::abs : Prim::bit_not, {w}) : w;
     wholes_.push_back(u);
     add(clamp(k_.cast(u, DType::f32), 256));
@@ -395,7 +395,7 @@ class Generator {
   // --- results
 
   void close() {
-    if (in_place_.index >= 0) overwrite();
+    if (in_place_.defined()) overwrite();
     // Latest first: they depend on most of the others.
     const Index count = 2 + below(4), size = static_cast<Index>(pool_.size());
     for (Index i = 0; i < std::min(count, size); ++i) store(pool_[static_cast<std::size_t>(size - 1 - i)], i);

@@ -269,10 +269,10 @@ class Compiled {
   template <class... T>
     requires(std::convertible_to<T, const Tensor&> && ...)
   R operator()(const detail::FirstArgument& first, const T&... others) const {
-    return detail::Unpack<R>::from(core_->call({first.tensor, others...}, first.where));
+    return detail::Unpack<R>::from(known(first.where).call({first.tensor, others...}, first.where));
   }
   R operator()(const std::vector<Tensor>& args, const Location& where = Location::current()) const {
-    return detail::Unpack<R>::from(core_->call(args, where));
+    return detail::Unpack<R>::from(known(where).call(args, where));
   }
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. An
   // output may be an argument or a tensor that the function captures (w.into an update of w): everything is
@@ -283,28 +283,34 @@ class Compiled {
   // range (ContextOptions::check) is an Error after the outputs were written.
   void into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
             const Location& where = Location::current()) const {
-    core_->call_into(outputs, args, where);
+    known(where).call_into(outputs, args, where);
   }
   // Guards, kernels, floors, fusions refused and why, and the times of what was measured; for each
   // specialisation, the one called last first.
-  std::string explain() const { return core_->explain(); }
-  std::vector<SpecialisationReport> report() const { return core_->report(); }
+  std::string explain(const Location& where = Location::current()) const { return known(where).explain(); }
+  std::vector<SpecialisationReport> report(const Location& where = Location::current()) const {
+    return known(where).report();
+  }
   // Times each kernel and the whole call on these arguments (about half a second): explain() and report()
   // then show them beside their floors. Arguments that fit a cache are found there, as by a loop that calls
   // the function.
   void measure(const std::vector<Tensor>& args, const Location& where = Location::current()) const {
-    core_->measure(args, where);
+    known(where).measure(args, where);
   }
   // Puts an edited text of kernel `kernel` (its place in report().kernels) in the place of the printed one,
   // for these arguments. Throws Error with the compiler's message and the text's line when it does not
   // compile.
   void edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
             const Location& where = Location::current()) const {
-    core_->edit(kernel, source, args, where);
+    known(where).edit(kernel, source, args, where);
   }
   const std::shared_ptr<detail::CompiledCore>& core() const { return core_; }
 
  private:
+  detail::CompiledCore& known(const Location& where) const {
+    if (!core_) throw Error("this compiled function was moved from", where);
+    return *core_;
+  }
   std::shared_ptr<detail::CompiledCore> core_;
 };
 

@@ -31,24 +31,27 @@ TileArg into(Tensor tensor);  // overwrites its elements; other handles of the s
 
 class TileFunction {
  public:
-  explicit TileFunction(tile::Kernel kernel);
+  // Throws Error on a kernel that is none: one that was moved from, or changed and not well formed since.
+  explicit TileFunction(tile::Kernel kernel, const Location& where = Location::current());
   ~TileFunction();
-  TileFunction(TileFunction&&) noexcept;
+  TileFunction(TileFunction&&) noexcept;  // any use of the one that was moved from throws Error
 
   // One argument for each view and scalar of the kernel, in their order (f32 and f64 scalars as their
-  // values). Returns the tensors made by out(), in view order. Inside compile() the call is a graph break;
-  // its results carry no gradient. Throws Error when a count or type differs, when a view reaches outside its
-  // tensor, and in value_and_grad() on tensors that are differentiated.
+  // values; i64 ones must be whole). Returns the tensors made by out(), in view order. Inside compile() the
+  // call is a graph break; its results carry no gradient. Throws Error when a count or type differs, when a
+  // view reaches outside its tensor, and in value_and_grad() on tensors that are differentiated.
   std::vector<Tensor> operator()(const std::vector<TileArg>& views, const std::vector<double>& scalars = {},
                                  const Location& where = Location::current()) const;
-  void use(const tile::Schedule& schedule);  // instead of the device's own choice
+  // Instead of the device's own choice.
+  void use(const tile::Schedule& schedule, const Location& where = Location::current());
 
-  const tile::Kernel& kernel() const;
-  std::string source(
-      const Tensor& on) const;  // the text that was (or would be) compiled for that tensor's device
+  const tile::Kernel& kernel(const Location& where = Location::current()) const;
+  // The text that was (or would be) compiled for that tensor's device.
+  std::string source(const Tensor& on, const Location& where = Location::current()) const;
 
  private:
   struct State;
+  State& state(const Location& where) const;
   std::unique_ptr<State> state_;
 };
 

@@ -12,7 +12,8 @@
 //
 // Operands broadcast by NumPy's rule and literals take the other operand's type. Types are never promoted
 // silently: f16, bf16 and fp8 tiles must be cast before arithmetic. A mistake throws Error naming the op, the
-// types and the user's line.
+// types and the user's line. Values and views are handles: they belong to one Builder, and are of no use once
+// its kernel is finished.
 #pragma once
 
 #include <tilewright/base/error.h>
@@ -28,45 +29,57 @@
 namespace tilewright::tile {
 
 class Builder;
+struct BuilderState;  // shared by a Builder and the handles it gave out
 using Location = std::source_location;
 
-// A handle to a value of the kernel under construction.
+// A handle to a value of the kernel under construction. One that was never assigned, or was moved from, is
+// not defined: id() of it is -1, and any other use throws Error.
 class Value {
  public:
   Value() = default;
-  const TileType& type() const;
-  DType dtype() const { return type().dtype; }
-  int rank() const { return type().rank(); }
-  ValueId id() const { return id_; }
-  Builder& builder() const { return *builder_; }
+  bool defined() const { return state_ != nullptr; }
+  const TileType& type(const Location& where = Location::current()) const;  // there until finish()
+  DType dtype(const Location& where = Location::current()) const { return type(where).dtype; }
+  int rank(const Location& where = Location::current()) const { return type(where).rank(); }
+  ValueId id() const { return state_ ? id_ : -1; }
+  Builder& builder(const Location& where = Location::current()) const;
 
  private:
   friend class Builder;
-  Value(Builder* builder, ValueId id) : builder_(builder), id_(id) {}
-  Builder* builder_ = nullptr;
+  Value(std::shared_ptr<BuilderState> state, ValueId id) : state_(std::move(state)), id_(id) {}
+  std::shared_ptr<BuilderState> state_;
   ValueId id_ = -1;
 };
 
 // An operand as users write it: a value or a literal, with the line it stands on.
 struct Operand {
-  Operand(Value v, const Location& l = Location::current()) : value(v), where(l) {}
+  Operand(Value v, const Location& l = Location::current()) : value(std::move(v)), where(l) {}
   Operand(double literal, const Location& l = Location::current())
-      : number{literal, float_to_int(DType::i64, literal)}, where(l) {}
+      : number{literal, float_to_int(DType::i64, literal)}, literal(true), where(l) {}
   Operand(float literal, const Location& l = Location::current())
       : Operand(static_cast<double>(literal), l) {}
   Operand(Index literal, const Location& l = Location::current())
-      : number{static_cast<double>(literal), literal}, where(l) {}
+      : number{static_cast<double>(literal), literal}, literal(true), where(l) {}
   Operand(int literal, const Location& l = Location::current()) : Operand(static_cast<Index>(literal), l) {}
   Operand(bool literal, const Location& l = Location::current()) : Operand(static_cast<Index>(literal), l) {}
-  bool is_literal() const { return value.id() < 0; }
+  bool is_literal() const { return literal; }
   Value value;
   Number number;
+  bool literal = false;
   Location where;
 };
 
-// A view parameter; `extent(i)` as a Dim for grids, Builder::extent for arithmetic.
-struct View {
-  int index = -1;
+// A handle to a view parameter; Builder::param() and Builder::extent() tell of it.
+class View {
+ public:
+  View() = default;
+  bool defined() const { return state_ != nullptr; }
+
+ private:
+  friend class Builder;
+  View(std::shared_ptr<BuilderState> state, int index) : state_(std::move(state)), index_(index) {}
+  std::shared_ptr<BuilderState> state_;
+  int index_ = -1;
 };
 
 struct ViewOptions {
@@ -83,8 +96,8 @@ struct StoreOptions {
   bool bounded = false;  // drop what lies outside the view
 };
 struct GatherOptions {
-  std::optional<Value> mask = {};
-  double fill = 0;
+  std::optional<Value> mask = {};  // where it is false nothing is read, and the indices may be anything
+  double fill = 0;                 // what is there instead
 };
 
 class Builder {
@@ -102,14 +115,16 @@ class Builder {
     SizeArg(Value scalar_param);
     SizeArg(Dim d) : dim(d) {}
     Dim dim;
+    std::optional<Value> scalar = {};  // that it was made of
   };
   View view(const std::string& name, DType dtype, const std::vector<SizeArg>& extents,
             ViewOptions options = {}, const Location& where = Location::current());
   Value scalar(const std::string& name, DType dtype = DType::i64,
                const Location& where = Location::current());
-  Index constant(const std::string& name, Index value);  // records a tunable and returns it
-  Value extent(View view, int dim, const Location& where = Location::current());  // i64 scalar
-  const ViewParam& param(View view) const;
+  // Records a tunable and returns it.
+  Index constant(const std::string& name, Index value, const Location& where = Location::current());
+  Value extent(const View& view, int dim, const Location& where = Location::current());  // i64 scalar
+  const ViewParam& param(const View& view, const Location& where = Location::current()) const;
 
   // --- scalars and tiles from nothing
   Value literal(DType dtype, double value, const std::vector<Index>& shape = {},
@@ -118,68 +133,96 @@ class Builder {
                     const Location& where = Location::current());
   Value program_id(int axis, const Location& where = Location::current());
   Value arange(Index n, const Location& where = Location::current());
-  Value random(Value seed, Value counter, const Location& where = Location::current());
+  Value random(const Value& seed, const Value& counter, const Location& where = Location::current());
 
   // --- memory
-  Value load(View view, const std::vector<Operand>& starts, const LoadOptions& options = {},
+  // A block at `starts`, one for each dim of the view. Without a fill, or `bounded`, it must lie inside of
+  // the view: that is the caller's duty. finish() refuses what certainly leaves it.
+  Value load(const View& view, const std::vector<Operand>& starts, const LoadOptions& options = {},
              const Location& where = Location::current());
-  void store(View view, const std::vector<Operand>& starts, Value value, const StoreOptions& options = {},
-             const Location& where = Location::current());
-  Value gather(View view, const std::vector<Operand>& indices, const GatherOptions& options = {},
+  void store(const View& view, const std::vector<Operand>& starts, const Value& value,
+             const StoreOptions& options = {}, const Location& where = Location::current());
+  // gather, scatter and atomic_add take one index for each dim of the view: i64 tiles or scalars, which
+  // broadcast with one another, with the value and with the mask. Where there is no mask, or it is true,
+  // every index must be in [0, extent): that is the caller's duty, too. Nothing but the reference device's
+  // checked mode looks at it when a kernel runs: on the others an index outside reads or writes whatever
+  // memory is there, or crashes. Mask out what may be outside:
+  //   k.gather(x, {i}, {.mask = (i >= 0) & (i < k.extent(x, 0))});
+  // finish() refuses what certainly leaves the view, without a mask: indices that are sums of constants and
+  // of multiples of arange, program ids and loop indices. No two elements that a launch scatters may meet;
+  // those of atomic_add may.
+  Value gather(const View& view, const std::vector<Operand>& indices, const GatherOptions& options = {},
                const Location& where = Location::current());
-  void scatter(View view, const std::vector<Operand>& indices, Value value, std::optional<Value> mask = {},
-               const Location& where = Location::current());
-  void atomic_add(View view, const std::vector<Operand>& indices, Value value, std::optional<Value> mask = {},
-                  const Location& where = Location::current());
+  void scatter(const View& view, const std::vector<Operand>& indices, const Value& value,
+               const std::optional<Value>& mask = {}, const Location& where = Location::current());
+  void atomic_add(const View& view, const std::vector<Operand>& indices, const Value& value,
+                  const std::optional<Value>& mask = {}, const Location& where = Location::current());
 
   // --- shape and type
   Value broadcast(Value v, std::vector<Index> shape, const Location& where = Location::current());
-  Value reshape(Value v, std::vector<Index> shape, const Location& where = Location::current());
-  Value transpose(Value v, const Location& where = Location::current());
-  Value expand(Value v, int axis, const Location& where = Location::current());  // inserts a unit axis
-  Value cast(Value v, DType dtype, const Location& where = Location::current());
+  Value reshape(const Value& v, std::vector<Index> shape, const Location& where = Location::current());
+  Value transpose(const Value& v, const Location& where = Location::current());
+  Value expand(const Value& v, int axis, const Location& where = Location::current());  // inserts a unit axis
+  Value cast(const Value& v, DType dtype, const Location& where = Location::current());
 
   // --- compute
   Value apply(Prim prim, const std::vector<Operand>& operands, const Location& where = Location::current());
   // Says of a product of floats that it is rounded by itself (Op::rounded); of other values nothing. finish()
   // says it of each product that is added to something and read by another op as well.
-  void round(Value product);
-  Value reduce(Monoid monoid, Value v, int axis, const Location& where = Location::current());
-  Value scan(Monoid monoid, Value v, int axis, const Location& where = Location::current());
-  Value dot(Value a, Value b, Value acc, const Location& where = Location::current());
-  Value dot(Value a, Value b, Value acc, DotPrecision precision, const Location& where = Location::current());
+  void round(const Value& product, const Location& where = Location::current());
+  Value reduce(Monoid monoid, const Value& v, int axis, const Location& where = Location::current());
+  Value scan(Monoid monoid, const Value& v, int axis, const Location& where = Location::current());
+  Value dot(const Value& a, const Value& b, const Value& acc, const Location& where = Location::current());
+  Value dot(const Value& a, const Value& b, const Value& acc, DotPrecision precision,
+            const Location& where = Location::current());
 
   // --- control
   // body(i, carried) returns the next carried values; the result is the last ones.
   using LoopBody = std::function<std::vector<Value>(Value i, const std::vector<Value>& carried)>;
-  std::vector<Value> loop(Operand lower, Operand upper, Operand step, const std::vector<Value>& initial,
-                          const LoopBody& body, const Location& where = Location::current());
+  std::vector<Value> loop(const Operand& lower, const Operand& upper, const Operand& step,
+                          const std::vector<Value>& initial, const LoopBody& body,
+                          const Location& where = Location::current());
   using BranchBody = std::function<std::vector<Value>()>;
-  std::vector<Value> branch(Value condition, const BranchBody& then_body, const BranchBody& else_body,
+  std::vector<Value> branch(const Value& condition, const BranchBody& then_body, const BranchBody& else_body,
                             const Location& where = Location::current());
 
-  void name_value(Value v, const std::string& hint);  // for printing; made unique
+  // For printing; made unique.
+  void name_value(const Value& v, const std::string& hint, const Location& where = Location::current());
 
-  // Closes the kernel, verifies it, and leaves the builder empty. One entry per grid axis, each a product of
-  // factors.
+  // Closes the kernel and verifies it. One entry per grid axis, each a product of factors. It is the last
+  // call: whatever follows of the builder, its values and its views is an Error, a second finish() as well.
   Kernel finish(const std::vector<std::vector<std::pair<SizeArg, Index>>>& grid,
                 const Location& where = Location::current());
 
-  const TileType& type(ValueId id) const;
-
  private:
   friend class Value;
-  struct State;
+  // What a handle is to the op that takes it: "add", "operand", 1.
+  struct Use {
+    const char* op;
+    const char* role;
+    int number = -1;  // among those of the role; none: the only one
+  };
+  static std::string role_of(const Use& use);
+  BuilderState& live(const Location& where) const;
+  void check(const Value& v, const Use& use, const Location& where) const;
+  void check(const View& v, const char* op, const Location& where) const;
+  void check_handle(const std::shared_ptr<BuilderState>& of, const Use& use, const Location& where) const;
+  Dim size(const SizeArg& s, const Use& use, const Location& where) const;
   void take_name(const std::string& name, const Location& where);
   static Number number(DType dtype, double value, const char* op, const Location& where);
+  static Number whole_number(DType dtype, Index value, const char* op, const Location& where);
+  Value fresh(const TileType& type);
   Value push(Op op, TileType type, const Location& where);
   void push_effect(Op op, const Location& where);
-  Value scalar_index(const Operand& operand, const char* op);
-  std::vector<ValueId> index_operands(View view, const std::vector<Operand>& indices, const char* op,
+  Value index_value(const Operand& operand, const Use& use);
+  Value scalar_index(const Operand& operand, const Use& use);
+  std::vector<ValueId> index_operands(const View& view, const std::vector<Operand>& indices, const char* op,
                                       const Location& where, std::vector<Index>* shape);
+  void write_at_indices(OpKind kind, const View& view, const std::vector<Operand>& indices,
+                        const Value& value, const std::optional<Value>& mask, const Location& where);
   std::vector<Value> materialize(const std::vector<Operand>& operands, std::optional<DType> dtype,
                                  const char* op, const Location& where);
-  std::unique_ptr<State> state_;
+  std::shared_ptr<BuilderState> state_;
 };
 
 Value operator+(const Operand& a, const Operand& b);
@@ -187,7 +230,7 @@ Value operator-(const Operand& a, const Operand& b);
 Value operator*(const Operand& a, const Operand& b);
 Value operator/(const Operand& a, const Operand& b);
 Value operator%(const Operand& a, const Operand& b);
-Value operator-(const Value& a);
+Value operator-(const Operand& a);
 Value operator<(const Operand& a, const Operand& b);
 Value operator<=(const Operand& a, const Operand& b);
 Value operator>(const Operand& a, const Operand& b);
@@ -196,7 +239,7 @@ Value operator==(const Operand& a, const Operand& b);
 Value operator!=(const Operand& a, const Operand& b);
 Value operator&(const Operand& a, const Operand& b);
 Value operator|(const Operand& a, const Operand& b);
-Value operator~(const Value& a);
+Value operator~(const Operand& a);
 
 Value where(Value condition, const Operand& a, const Operand& b, const Location& l = Location::current());
 Value min(const Operand& a, const Operand& b, const Location& l = Location::current());

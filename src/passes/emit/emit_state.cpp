@@ -23,15 +23,16 @@ tile::View EmitState::view(const BufferSource& source, DType dtype,
   Index align = kBufferAlign;
   while (bytes % align != 0) align /= 2;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    const tile::ViewParam& p = k.param(tile::View{static_cast<int>(i)});
+    const tile::ViewParam& p = k.param(views_[i]);
     if (sources[i].node == source.node && sources[i].temporary == source.temporary &&
         sources[i].offset == source.offset && p.strides == strides && p.extents.size() == extents.size() &&
         std::equal(extents.begin(), extents.end(), p.extents.begin(),
                    [](const Builder::SizeArg& a, const tile::Dim& b) { return a.dim == b; }))
-      return {static_cast<int>(i)};
+      return views_[i];
   }
   sources.push_back(source);
-  return k.view(unique_name(name), dtype, extents, {.strides = strides, .align_bytes = align});
+  views_.push_back(k.view(unique_name(name), dtype, extents, {.strides = strides, .align_bytes = align}));
+  return views_.back();
 }
 
 tile::View EmitState::flat_view(ir::NodeId node, DType dtype) {

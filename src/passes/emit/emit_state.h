@@ -63,6 +63,7 @@ struct EmitState {
   int between_ = 0, bodies_ = 0;
   std::string unique_name(std::string name);
   std::set<std::string> names_;
+  std::vector<tile::View> views_;                  // beside the sources
   std::vector<bool> shared_terms_;                 // beside the exprs, once it was asked for
   std::optional<std::vector<bool>> dot_operands_;  // beside the exprs, once it was asked for
 };
