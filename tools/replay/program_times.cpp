@@ -12,6 +12,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "replay/machine.h"
@@ -27,8 +29,17 @@ struct Launches {
   double predicted_us = 0, megabytes = 0, gigaflops = 0;  // of one
 };
 
+// Under the kernel's name, as C++ of the machine.
+void write_source(const std::string& folder, const std::string& name, const tile::Kernel& kernel,
+                  const tile::Schedule& schedule, const Machine& machine) {
+  const auto source = machine.print(kernel, schedule);
+  if (!source) throw Error(name + ": " + source.error().message);
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/" + name + (machine.is_gpu() ? ".cu" : ".cpp")) << source->text;
+}
+
 // Kernels that are equal but for their names are one.
-std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine) {
+std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine, const std::string& keep) {
   std::map<std::string, std::size_t> known;
   std::vector<Launches> out;
   for (const tile::PlanStep& step : plan.steps) {
@@ -43,6 +54,8 @@ std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine
       const std::vector<backends::Candidate> candidates = machine.candidates(kernel);
       const auto best = std::find_if(candidates.begin(), candidates.end(),
                                      [](const backends::Candidate& c) { return c.refusal.empty(); });
+      if (!keep.empty() && best != candidates.end())
+        write_source(keep, name, kernel, best->schedule, machine);
       out.push_back({.name = name,
                      .schedule = best == candidates.end() ? "none" : tile::to_string(best->schedule),
                      .predicted_us = machine.target.predicted_us(kernel, machine.target),
@@ -54,12 +67,12 @@ std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine
   return out;
 }
 
-int run(const std::string& file, const std::string& target, std::size_t shown) {
+int run(const std::string& file, const std::string& target, std::size_t shown, const std::string& keep) {
   const Machine machine = make_machine(target);
   const auto graph = ir::parse(text_of(file), ops::all_ops());
   if (!graph) throw Error(file + ": " + graph.error().message);
   const passes::Compiled compiled = passes::run_pipeline(*graph, machine.target, {});
-  std::vector<Launches> launches = launches_of(compiled.plan, machine);
+  std::vector<Launches> launches = launches_of(compiled.plan, machine, keep);
   const auto time = [](const Launches& l) { return l.count * l.predicted_us; };
   double total = 0;
   for (const Launches& l : launches) total += time(l);
@@ -81,15 +94,16 @@ int run(const std::string& file, const std::string& target, std::size_t shown) {
 }  // namespace tilewright::replay
 
 int main(int argc, char** argv) {
-  std::string file, target = "sm_90a";
+  std::string file, target = "sm_90a", keep;
   std::size_t shown = 40;
   CLI::App app("Predicted times of a graph file's launches on a machine that need not be there.");
   app.add_option("graph", file, "a graph text file, as tw explain --dump writes")->required();
   app.add_option("--target", target, "cpu, sm_80 or sm_90a");
   app.add_option("--kernels", shown, "how many are shown");
+  app.add_option("--keep", keep, "a folder that gets every kernel's source");
   CLI11_PARSE(app, argc, argv);
   try {
-    return tilewright::replay::run(file, target, shown);
+    return tilewright::replay::run(file, target, shown, keep);
   } catch (const std::exception& error) {
     fmt::print(stderr, "program_times: {}\n", error.what());
     return 2;

@@ -201,19 +201,21 @@ inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a 
 inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
 // Microseconds of a kernel that pass while the next one is launched: the same note.
 inline constexpr double kHiddenByLaunchUs = 1.2;
-inline constexpr double kLineBytes = 128;          // of a cache line
-inline constexpr double kSharedReadRate = 4;       // of the cache's, for what all programs read; no record
-inline constexpr double kScanStepUs = 0.02;        // a scan along rows, for each group and lane; no record
-inline constexpr double kExchangeUs = 0.2;         // a barrier with its shuffles
-inline constexpr double kExchangeOf1024Us = 0.35;  // what 1024 threads add to it
-inline constexpr double kClusterUs = 0.8;          // the same between the blocks of a cluster
-inline constexpr double kShuffleUs = 0.08;         // within a warp
-inline constexpr double kIssueShare = 0.8;         // of the peak issue rate
-inline constexpr double kLanes = 128;              // of a multiprocessor: f32 instructions of a cycle
-inline constexpr double kIssueClockMhz = 1.7e3;    // fitted by hand on 2026-11-21, no record
-inline constexpr double kThreadsToFill = 512;      // that keep the four schedulers of a multiprocessor busy
-inline constexpr double kIndependent = 4;          // elements of a thread that do not wait for one another
-inline constexpr double kUnitsOfGpc = 16;          // of an H200's 16 or 18: what a cluster may lie in
+inline constexpr double kLineBytes = 128;     // of a cache line
+inline constexpr double kSharedReadRate = 4;  // of the cache's, for what all programs read; no record
+inline constexpr double kSectorBytes = 32;    // of a cache line: what moves at least
+inline constexpr double kScanStepUs = 0.003;  // a row of a thread's run: an addition that waits. No record
+inline constexpr double kInstructionsOfScanStep = 4;  // a shuffle, its addition and their choice: counted
+inline constexpr double kExchangeUs = 0.2;            // a barrier with its shuffles
+inline constexpr double kExchangeOf1024Us = 0.35;     // what 1024 threads add to it
+inline constexpr double kClusterUs = 0.8;             // the same between the blocks of a cluster
+inline constexpr double kShuffleUs = 0.08;            // within a warp
+inline constexpr double kIssueShare = 0.8;            // of the peak issue rate
+inline constexpr double kLanes = 128;                 // of a multiprocessor: f32 instructions of a cycle
+inline constexpr double kIssueClockMhz = 1.7e3;       // fitted by hand on 2026-11-21, no record
+inline constexpr double kThreadsToFill = 512;  // that keep the four schedulers of a multiprocessor busy
+inline constexpr double kIndependent = 4;      // elements of a thread that do not wait for one another
+inline constexpr double kUnitsOfGpc = 16;      // of an H200's 16 or 18: what a cluster may lie in
 // Little's law: with less in flight, a multiprocessor leaves bandwidth unused.
 inline constexpr double kBytesInFlight = 32e3;
 // Bytes of a loop's round that ptxas keeps under way: two or three vectors of a thread when the round

@@ -37,6 +37,7 @@ class Candidates {
     else
       rows_of_several();
     if (found_.empty()) one_of_any_size();
+    if (work_.scanned > 0 && main_.rows > 1) columns_side_by_side();
     if (std::all_of(found_.begin(), found_.end(), [](const auto& c) { return !c.refusal.empty(); })) spill();
     std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) {
       return std::make_tuple(!a.refusal.empty(), a.predicted_us) <
@@ -54,7 +55,7 @@ class Candidates {
 
   // The schedule, and for rows that wait for each other's results its form that copies the next rows ahead.
   void add(int threads, tile::ElementLoops kind) {
-    if (!seen_.insert({threads, kind.threads_per_row, kind.cluster}).second) return;
+    if (!seen_.insert({threads, kind.threads_per_row, kind.cluster, kind.programs}).second) return;
     tile::Schedule s{.threads = threads,
                      .vector_bytes = static_cast<int>(
                          std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4))),
@@ -143,6 +144,15 @@ class Candidates {
     }
   }
 
+  // Tiles that are scanned down their columns, and too small for a warp: a thread holds whole columns.
+  void columns_side_by_side() {
+    for (Index row = vectors_rounded_up(); row <= 16 && row >= ceil_div(vectors_rounded_up(), 4); row /= 2) {
+      if (row == 0 || main_.rows * ceil_div(vectors(), row) * main_.vector > kMaxElements) break;
+      for (const int threads : {32, 64, 128})
+        add(threads, {.threads_per_row = static_cast<int>(row), .programs = static_cast<int>(threads / row)});
+    }
+  }
+
   void rows_of_several(int cluster) {
     const Index rows = ceil_div(main_.rows, cluster);
     for (int threads : {32, 64, 128, 256, 512, 1024}) {
@@ -205,7 +215,7 @@ class Candidates {
   MainShape main_;
   KernelWork work_;
   std::vector<backends::Candidate> found_;
-  std::set<std::tuple<int, int, int>> seen_;
+  std::set<std::tuple<int, int, int, int>> seen_;
 };
 
 }  // namespace
