@@ -3,7 +3,10 @@
 #include "cuda_emulation/kernel_expect.h"
 
 #include "ops/functions.h"
+#include "ops/rows.h"
 #include "passes/pipeline.h"
+#include "support/host_values.h"
+#include "support/limit_check.h"
 
 #include <tilewright/tile/builder.h>
 #include <tilewright/tile/text.h>
@@ -128,6 +131,34 @@ TEST_F(Scans, AreLoweredToStripsThatRegistersHold) {
     ASSERT_FALSE(candidates.empty());
     EXPECT_NE(text(kernel, candidates.front().schedule).find("scan_runs<"), std::string::npos);
   }
+}
+
+// Longer than a block holds: blocks that divide the length are read for what they come to, then scanned from
+// there; of others, scans of blocks are combined afterwards. Integers that f32 holds exactly.
+TEST_F(Scans, OfLongAxesAreRight) {
+  test::GraphRunner runner("emulated:sm_90a");
+  for (const auto& [dtype, shape, axis] : {std::tuple<DType, Shape, Index>{DType::f32, {100000}, 0},
+                                           {DType::f32, {40009}, 0},
+                                           {DType::bf16, {12000, 3}, 0},
+                                           {DType::i32, {40000, 3}, 0},
+                                           {DType::i64, {2, 34000}, 1}})
+    for (const ir::Op* op : {&ops::kCumsum, &ops::kCummax, &ops::kCummin}) {
+      SCOPED_TRACE(std::string(op->name) + " of " + std::string(name(dtype)) + to_string(shape));
+      ir::Graph graph("long");
+      const ir::NodeId x = graph.add_input("x", {dtype, shape});
+      graph.set_outputs({graph.add(*op, {x}, {{"axis", axis}})});
+      std::vector<double> numbers(static_cast<std::size_t>(shape.size()));
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const std::size_t height = 1 + i / 5000;
+        numbers[i] = i % 1000 == 999 ? static_cast<double>(height) : -static_cast<double>(i % 1009 == 7);
+      }
+      const std::vector<ir::HostTensor> inputs = {
+          is_float(dtype) ? test::host_floats(dtype, shape, numbers)
+                          : ir::HostTensor{{dtype, shape}, {}, {numbers.begin(), numbers.end()}}};
+      const auto got = runner.run(passes::run_pipeline(graph, runner.device->target()), inputs)[0],
+                 want = ops::evaluate(graph, inputs)[0];
+      EXPECT_EQ(test::difference(got, want, {dtype == DType::bf16 ? 4e-3 : 0, 0}), "");
+    }
 }
 
 }  // namespace
