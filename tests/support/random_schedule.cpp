@@ -18,6 +18,8 @@ class Draw {
     s.threads = of({64, 128, 128, 256, 256, 384});
     s.vector_bytes = of({4, 8, 16, 16});
     s.streaming_stores = flag();
+    if (auto* elements = std::get_if<tile::ElementLoops>(&s.kind); elements && of({0, 0, 1}) == 1)
+      elements->programs = s.threads / elements->threads_per_row;
     return s;
   }
 

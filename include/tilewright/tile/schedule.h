@@ -45,13 +45,15 @@ struct ElementLoops {
   int cluster = 1;          // blocks that share, through distributed shared memory, a tile's row or, with
                             // threads_per_row below threads, the rows of a tile
   int stages = 1;           // programs whose rows are in shared memory or on their way to it; 1: none ahead
+  int programs = 1;  // side by side in a block, of tiles of two axes whose columns a thread holds whole
 
   static constexpr std::string_view kName = "elements";
   static constexpr DotUnit kUnit = DotUnit::fma;
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"threads_per_row", &ElementLoops::threads_per_row},
                       ScheduleField{"cluster", &ElementLoops::cluster},
-                      ScheduleField{"stages", &ElementLoops::stages});
+                      ScheduleField{"stages", &ElementLoops::stages},
+                      ScheduleField{"programs", &ElementLoops::programs});
   }
   friend bool operator==(const ElementLoops&, const ElementLoops&) = default;
 };

@@ -7,6 +7,7 @@
 #include <tilewright/tile/matrix_unit.h>
 #include <tilewright/tile/program_cuts.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,11 @@ struct Target {
   // Whether the threads of a program share a tile: what each of them has is combined once, after a loop. A
   // program of one thread adds the blocks of a loop up one after another.
   bool shares_tiles() const { return max_threads > 1; }
+  // Elements of so many bytes that the threads of one block keep in registers: narrow ones are computed in
+  // f32.
+  Index held_elements(Index element_bytes) const {
+    return row_bytes / std::max<Index>(element_bytes, 4) / std::max(max_cluster, 1);
+  }
   friend bool operator==(const Target&, const Target&) = default;
 };
 

@@ -7,6 +7,8 @@
 #include <tilewright/base/error.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 namespace tilewright::passes {
 
@@ -17,18 +19,31 @@ using ir::Value;
 
 constexpr Index kBlock = 4096;  // chosen: a million elements are 256 blocks
 
-// Elements of one scan. Threads that share a tile keep it in the registers of one block; a program of one
-// thread walks memory and is bounded by what tile IR allows (tile::kMaxTileElements), with strips of a few
-// columns.
-Index longest(const tile::Target& target) {
-  if (target.shares_tiles()) return std::max(kBlock, target.row_bytes / 4 / std::max(target.max_cluster, 1));
-  return Index{1} << 20;
+// Elements of one scan. Threads that share a tile keep it in the registers of one block: a row, or as many
+// columns as an access takes of what lies side by side. A program of one thread walks memory and is bounded
+// by what tile IR allows (tile::kMaxTileElements), with strips of a few columns.
+Index longest(const tile::Target& target, const ir::Type& type, Index axis) {
+  if (!target.shares_tiles()) return Index{1} << 20;
+  Index columns = 1;
+  for (int i = static_cast<int>(axis) + 1; i < type.shape.rank(); ++i) columns *= type.shape[i];
+  const auto size = static_cast<Index>(size_bytes(type.dtype));
+  const Index least = std::clamp<Index>(columns, 1, std::max<Index>(target.vector_bytes / size, 1));
+  return std::max<Index>(target.held_elements(size) / least, 1);
 }
 
 // The op itself: the building functions would widen integers.
 Value scan(const ir::Op& op, Value x, Index axis) {
   return {x.graph, x.graph->add(op, {x.id}, {{"axis", axis}})};
 }
+
+// Of a scan in one program; and whether a block's threads share it, so that what is read once more costs less
+// than what is written and read again.
+struct Limits {
+  Index most = 0;
+  bool totals_first = false;
+};
+
+Value in_blocks(const ir::Op& op, Value x, Index axis, const Limits& limits);
 
 Value combined(const ir::Op& op, Value a, Value b) {
   if (&op == &ops::kCumsum) return a + b;
@@ -37,26 +52,70 @@ Value combined(const ir::Op& op, Value a, Value b) {
   return &op == &ops::kCummax ? ops::maximum(a, b) : ops::minimum(a, b);
 }
 
-Value in_blocks(const ir::Op& op, Value x, Index axis, Index most) {
+const ir::Op& reduction(const ir::Op& op) {
+  if (&op == &ops::kCumsum) return ops::kSum;
+  if (&op == &ops::kCumprod) return ops::kProd;
+  return &op == &ops::kCummax ? ops::kMax : ops::kMin;
+}
+
+// The divisor of a length that is nearest to kBlock, if there is one that makes a block: of `most` elements
+// at most. Multiples of 8 come first: their rows begin where accesses may.
+std::optional<Index> whole_block(Index length, Index most) {
+  constexpr Index kLeast = 256, kAccess = 8;
+  std::optional<Index> best;
+  const auto far = [](Index n) {
+    return std::abs(std::log2(double(n) / kBlock)) + (n % kAccess != 0 ? 2 : 0);
+  };
+  for (Index n = kLeast; n <= std::min(most, length / 2); ++n)
+    if (length % n == 0 && (!best || far(n) < far(*best))) best = n;
+  return best;
+}
+
+// Blocks of equal length, which are read twice and written once: what each comes to, what comes before each,
+// and the scan of each from there.
+Value from_totals(const ir::Op& op, Value x, Index axis, Index block, const Limits& limits) {
+  const int at = static_cast<int>(axis);
+  const DType dtype = compute_dtype(x.dtype());
+  std::vector<Index> extents = x.shape().extents();
+  const Index blocks = extents[static_cast<std::size_t>(at)] / block;
+  extents[static_cast<std::size_t>(at)] = blocks;
+  extents.insert(extents.begin() + at + 1, block);
+  const Value whole = ops::cast(ops::reshape(x, Shape(extents)), dtype);
+  const Value totals = {x.graph,
+                        x.graph->add(reduction(op), {whole.id}, {{"axes", std::vector<Index>{axis + 1}}})};
+  const Value before =
+      in_blocks(op, ops::slice_axis(ops::cast(totals, dtype), axis, {0, blocks - 1}), axis, limits);
+  // Ahead of the first block stands what changes nothing: of extremes, the first element itself.
+  Value first = ops::cast(ops::slice_axis(x, axis, {0, 1}), dtype);
+  if (&op == &ops::kCumsum || &op == &ops::kCumprod)
+    first = ops::constant(*x.graph, dtype, first.shape(), &op == &ops::kCumprod ? 1 : 0);
+  const Value start =
+      ops::broadcast_to(ops::unsqueeze(ops::concat({first, before}, axis), axis + 1), whole.shape());
+  return ops::reshape(ops::cast(combined(op, start, scan(op, whole, axis + 1)), x.dtype()), x.shape());
+}
+
+Value in_blocks(const ir::Op& op, Value x, Index axis, const Limits& limits) {
   const int at = static_cast<int>(axis);
   const Index length = x.shape()[at];
-  if (length <= most) return scan(op, x, axis);
-  const Index blocks = (length + kBlock - 1) / kBlock;
+  if (length <= limits.most) return scan(op, x, axis);
+  if (limits.totals_first)
+    if (const auto block = whole_block(length, limits.most)) return from_totals(op, x, axis, *block, limits);
+  const Index block = std::min(kBlock, limits.most), blocks = (length + block - 1) / block;
   std::vector<Index> extents = x.shape().extents();
   extents[static_cast<std::size_t>(at)] = blocks;
-  extents.insert(extents.begin() + at + 1, kBlock);
+  extents.insert(extents.begin() + at + 1, block);
   // What the last block lacks is behind every element: any value will do.
-  const Value whole = ops::reshape(ops::pad_axis(x, axis, 0, blocks * kBlock - length), Shape(extents));
+  const Value whole = ops::reshape(ops::pad_axis(x, axis, 0, blocks * block - length), Shape(extents));
   const Value within = scan(op, whole, axis + 1);
-  const Value last = ops::select(within, axis + 1, kBlock - 1);  // one an element of `blocks`
+  const Value last = ops::select(within, axis + 1, block - 1);  // one an element of `blocks`
   // The first block has nothing before it; each other one what the blocks before it come to.
-  const Value before = in_blocks(op, ops::slice_axis(last, axis, {0, blocks - 1}), axis, most);
+  const Value before = in_blocks(op, ops::slice_axis(last, axis, {0, blocks - 1}), axis, limits);
   const Value first = ops::slice_axis(within, axis, {0, 1}),
               others = ops::slice_axis(within, axis, {1, blocks});
   const Value rest =
       combined(op, ops::broadcast_to(ops::unsqueeze(before, axis + 1), others.shape()), others);
   std::vector<Index> padded = x.shape().extents();
-  padded[static_cast<std::size_t>(at)] = blocks * kBlock;
+  padded[static_cast<std::size_t>(at)] = blocks * block;
   return ops::slice_axis(ops::reshape(ops::concat({first, ops::cast(rest, x.dtype())}, axis), Shape(padded)),
                          axis, {0, length});
 }
@@ -64,13 +123,14 @@ Value in_blocks(const ir::Op& op, Value x, Index axis, Index most) {
 }  // namespace
 
 ir::Graph with_scans_in_blocks(const ir::Graph& graph, const tile::Target& target) {
-  const Index most = longest(target);
+  const auto most = [&](const ir::Node& n) { return longest(target, n.type, n.attrs.integer("axis")); };
   const auto is_long = [&](const ir::Node& n) {
-    return n.op->kind == OpClass::scan && n.type.shape[static_cast<int>(n.attrs.integer("axis"))] > most;
+    return n.op->kind == OpClass::scan && n.type.shape[static_cast<int>(n.attrs.integer("axis"))] > most(n);
   };
   if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_long)) return graph;
   return replace_nodes(graph, [&](const ir::Node& n, const std::vector<Value>& operands) {
-    return is_long(n) ? std::optional(in_blocks(*n.op, operands[0], n.attrs.integer("axis"), most))
+    return is_long(n) ? std::optional(in_blocks(*n.op, operands[0], n.attrs.integer("axis"),
+                                                {most(n), target.shares_tiles()}))
                       : std::nullopt;
   });
 }

@@ -9,6 +9,7 @@
 #include <tilewright/tile/kernel.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 
@@ -246,6 +247,7 @@ class Chooser {
     t.row = reduced.back();
     t.columns = edge(column, column_width(extent(t.row)));
     const bool dependent = nest_.levels() > 1 || nest_.stores_reduced_values() || has_scan();
+    if (has_scan() && target_.shares_tiles() && reduced.size() == 1) return scanned_columns(t);
     if (dependent && reduced.size() == 1) {
       // The whole reduced axis on chip, over a strip of columns: the widest that fits, of a sector at least.
       t.rows = extent(t.row);
@@ -258,6 +260,30 @@ class Chooser {
     t.looped = true;
     t.rows = edge(t.row, column_rows(t.columns));
     t.accumulate_tiles = target_.shares_tiles();
+    return t;
+  }
+
+  // The whole scanned axis in the registers of one block, a strip of columns wide: as wide as a few rows ask
+  // for, as narrow as many rows do, and narrower, too, where strips are too few for the machine. Down to a
+  // sector they read no more for it; of strips so few that units would have none, half an access.
+  TileShape scanned_columns(TileShape t) const {
+    const Index held = target_.held_elements(main_access());
+    const Index sector = std::max<Index>(1, kSectorBytes / main_access()),
+                least = std::max<Index>(1, target_.vector_bytes / 2 / main_access());
+    t.rows = extent(t.row);
+    t.columns = cuts_.strip_columns;
+    while (t.columns < extent(t.column) && t.columns * t.rows < cuts_.joined_elements) t.columns *= 2;
+    t.columns = std::min(t.columns, extent(t.column));
+    const auto narrow = [&] {
+      t.columns = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(t.columns - 1)));
+    };
+    while (t.columns > 1 && t.rows * t.columns > held) narrow();
+    const auto programs_are_few = [&](Index wanted) {
+      return t.rows * t.columns > cuts_.joined_elements / 4 && program_count(nest_, t) < wanted;
+    };
+    while (t.columns > sector && (2 * t.rows * t.columns > held || programs_are_few(2 * target_.units)))
+      narrow();
+    while (t.columns > least && programs_are_few(target_.units)) narrow();
     return t;
   }
 

@@ -1,6 +1,8 @@
 // Each field with its value in the kinds that have none.
 #include "backends/cuda/analysis/schedule_fields.h"
 
+#include <algorithm>
+
 namespace tilewright::cuda {
 
 using tile::Schedule;
@@ -49,6 +51,11 @@ int row_cluster(const Schedule& schedule) {
 int launched_cluster(const Schedule& schedule) {
   const auto* scaled = std::get_if<tile::WgmmaScaled>(&schedule.kind);
   return scaled ? scaled->cluster : row_cluster(schedule);
+}
+
+int side_by_side(const Schedule& schedule) {
+  const auto* elements = std::get_if<tile::ElementLoops>(&schedule.kind);
+  return elements ? std::max(1, elements->programs) : 1;
 }
 
 bool is_pingpong(const Schedule& schedule) {

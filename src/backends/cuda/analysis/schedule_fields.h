@@ -16,6 +16,8 @@ int tma_store_stages(const tile::Schedule& schedule);
 // Blocks of a cluster: of one that shares a tile, and of any.
 int row_cluster(const tile::Schedule& schedule);
 int launched_cluster(const tile::Schedule& schedule);
+// Programs of tiles of two axes in one block.
+int side_by_side(const tile::Schedule& schedule);
 bool is_pingpong(const tile::Schedule& schedule);
 tile::Rounds rounds(const tile::Schedule& schedule);
 

@@ -123,6 +123,7 @@ class Assigner {
     place_results();
     place_loops_of_one_axis();
     if (Status s = check_cluster(); !s) return s.error();
+    if (Status s = check_side_by_side(); !s) return s.error();
     return std::move(out_);
   }
 
@@ -144,6 +145,9 @@ class Assigner {
       return refuse(fmt::format(
           "threads_per_row={}: wants a power of two below a warp or whole warps that divide threads={}", row,
           s.threads));
+    if (const int programs = side_by_side(s); programs > 1 && (row > 32 || programs * row != s.threads))
+      return refuse(fmt::format("programs={}: wants threads={} in so many rows of a warp at most", programs,
+                                s.threads));
     return Unit{};
   }
 
@@ -165,17 +169,51 @@ class Assigner {
       const auto axes = long_axes(loop.shape).size();
       if (elements(loop.shape) > elements(main_)) main_ = loop.shape;
       if (axes == 2) two_axes_ = true;
+      scans_rows_ = scans_rows_ || may_scan_rows(loop);
     });
     for_each_step(input_.plan.steps, [&](const Step& s) {
-      if (s.kind == Step::Kind::dot) add_dot_shapes(*s.op);
+      if (s.kind == Step::Kind::dot) {
+        add_dot_shapes(*s.op);
+        scans_rows_ = false;  // a product's threads hold rows that lie apart
+      }
       if ((s.kind == Step::Kind::dot || s.kind == Step::Kind::relayout) && s.op) crosses_ = true;
     });
     if (!two_axes_ && !crosses_ && row_threads() < schedule().threads) {
       out_.programs_per_block = schedule().threads / row_threads();
       threads_ = row_threads();
     } else {
-      threads_ = program_threads(schedule());
+      out_.programs_per_block = side_by_side(schedule());
+      threads_ = program_threads(schedule()) / out_.programs_per_block;
     }
+  }
+
+  // Down the columns of a tile, or along an axis that may lie so.
+  static bool may_scan_rows(const ElementLoop& loop) {
+    const std::vector<int> axes = long_axes(loop.shape);
+    return std::any_of(loop.body.begin(), loop.body.end(), [&](const Instr& in) {
+      return in.kind == Instr::Kind::scan && !axes.empty() &&
+             (axes.size() == 1 || in.op->axis != axes.back());
+    });
+  }
+
+  // Programs of a few threads, each of which holds whole columns: nothing that crosses threads may be asked
+  // of them, since those of a last block that is not full are not there.
+  Status check_side_by_side() {
+    const int programs = side_by_side(schedule());
+    if (programs == 1) return Unit{};
+    if (!two_axes_ || crosses_ || row_cluster(schedule()) > 1)
+      return refuse("programs: side by side are those of tiles of two axes, and stay in their threads");
+    bool crosses_threads = false;
+    for_each_loop(input_.plan.steps, [&](const ElementLoop& loop) {
+      const std::vector<int> axes = long_axes(loop.shape);
+      for (const Instr& in : loop.body)
+        if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan)
+          crosses_threads = crosses_threads || axes.size() != 2 || in.op->axis != axes[0];
+    });
+    const auto shares = [](const TileFrame& f) { return f.groups > 1; };
+    if (crosses_threads || std::any_of(out_.frames.begin(), out_.frames.end(), shares))
+      return refuse("programs: side by side, a thread holds whole columns");
+    return Unit{};
   }
 
   // Operand a, where it stands in registers, is spread as an accumulator, too.
@@ -213,6 +251,7 @@ class Assigner {
     } else {
       f.threads_per_row = threads_per_row(f, tile_shape);
       f.groups = threads_ / f.threads_per_row;
+      if (scans_rows_) f.map = RowMap::runs;
     }
     for (std::size_t i = 0; i < out_.frames.size(); ++i)
       if (out_.frames[i] == f) return static_cast<int>(i);
@@ -402,7 +441,8 @@ class Assigner {
   std::set<std::vector<Index>> dot_shapes_;
   std::map<ValueId, ThreadLayout> wanted_;
   bool two_axes_ = false, crosses_ = false;
-  bool stacked_ = false;  // the warps of an accumulator stand below one another
+  bool scans_rows_ = false;  // and multiplies nothing
+  bool stacked_ = false;     // the warps of an accumulator stand below one another
   int threads_ = 32;
 };
 

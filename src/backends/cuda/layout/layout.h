@@ -10,6 +10,9 @@
 // registers. The accumulator of tensor cores (RowMap::mma) is the same but for its rows: 4 threads a row and
 // warp, vectors of 2, and g counts 8 rows of every 16 in a warp; r alternates between the two halves:
 //   rows    r / 2 · 2 · groups + r % 2 · 8 + g / 8 · 16 + g % 8
+// Where a kernel scans down the columns, a group holds neighbouring rows (RowMap::runs), so that only what
+// each run comes to crosses threads:
+//   rows    g · row_steps + r
 // Values of one axis (a row's sum, a column's weight) are spread as the rows or the columns of a
 // tile are, and repeated along the other axis. That is the whole set: blocked tiles and their slices.
 #pragma once
@@ -29,7 +32,7 @@ namespace tilewright::cuda {
 
 inline constexpr int kQuad = 4;  // threads that share a row of an accumulator
 
-enum class RowMap : unsigned char { strided, mma };
+enum class RowMap : unsigned char { strided, mma, runs };
 
 struct TileFrame {
   Index rows = 1, cols = 1;

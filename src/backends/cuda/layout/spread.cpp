@@ -35,7 +35,14 @@ Index column_exchange_bytes(const TileFrame& f, Part part, Index threads, Index 
 }
 
 Index scan_bytes(const TileFrame& f, Part part, int side, DType dtype) {
-  const auto bytes = static_cast<Index>(size_bytes(dtype));
+  // What stands in single registers is computed in words.
+  const Index bytes = std::max<Index>(static_cast<Index>(size_bytes(dtype)), part == Part::rows ? 4 : 1);
+  if (side == 0 && f.map == RowMap::runs) {
+    const Index in_warp = f.threads_per_row < 32 ? std::min<Index>(32 / f.threads_per_row, f.groups) : 1;
+    const Index parts = f.groups / in_warp;
+    const Index columns = f.threads_per_row * (part == Part::rows ? 1 : f.col_steps() * f.vector);
+    return parts > 1 ? columns * (parts + 1) * bytes : 0;
+  }
   if (side == 0)
     return f.groups > 1 ? Index{f.groups} * f.threads_per_row * (part == Part::rows ? 1 : f.vector) * bytes
                         : 0;

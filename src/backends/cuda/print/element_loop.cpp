@@ -47,6 +47,8 @@ std::string row_text(const PrintedLoop& loop) {
                ? fmt::format("r * 8 + {}", loop.thread.g)
                : fmt::format("r / 2 * {} + r % 2 * 8 + {}", 2 * Index{f.groups}, loop.thread.g);
   if (f.row_groups() == 1) return f.row_steps() == 1 ? "0" : "r";
+  if (f.map == RowMap::runs && f.row_steps() > 1)
+    return fmt::format("{} * {} + r", loop.thread.g, f.row_steps());
   return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.row_groups(), loop.thread.g);
 }
 
@@ -66,6 +68,7 @@ bool is_inner_sum(const PrintedLoop& loop, std::size_t i) {
 
 std::string row_step_text(const TileFrame& f, const std::function<std::string(Index)>& scaled) {
   if (f.map == RowMap::strided) return times("r", scaled(f.row_groups()));
+  if (f.map == RowMap::runs) return times("r", scaled(1));
   const std::string half = scaled(8);
   if (f.row_steps() == 2) return times("r", half);
   return fmt::format("{} + {}", times("r / 2", scaled(2 * Index{f.groups})), times("r % 2", half));

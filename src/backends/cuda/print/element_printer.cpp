@@ -154,8 +154,8 @@ void ElementPrinter::print_row_body(PrintedLoop& loop) {
   if (rows) reductions_.print_reduction_starts_of_row(loop);
   const bool guard = rows && loop.frame.ragged_rows();
   if (guard) {
-    const std::string steps =
-        loop.frame.row_steps() > 1 ? fmt::format("r < {} || ", loop.frame.row_steps() - 1) : "";
+    const bool last_step_alone = loop.frame.row_steps() > 1 && loop.frame.map != RowMap::runs;
+    const std::string steps = last_step_alone ? fmt::format("r < {} || ", loop.frame.row_steps() - 1) : "";
     out_.open("if ({}{} < {})", steps, row_text(loop), loop.frame.rows);
   }
   print_at(loop, Level::row);

@@ -113,6 +113,8 @@ std::string KernelPrinter::header_comment() const {
     text += fmt::format("// tiles [{},{}]: ", f.rows, f.cols);
     if (f.map == RowMap::mma)
       text += "as tensor cores accumulate: row g, g + 8 and so on, ";
+    else if (f.map == RowMap::runs && f.row_groups() > 1)
+      text += fmt::format("row g*{} + r of {}, ", f.row_steps(), f.rows);
     else if (f.rows > 1)
       text +=
           f.row_groups() > 1 ? fmt::format("row r*{} + g of {}, ", f.row_groups(), f.row_steps()) : "row r, ";

@@ -24,11 +24,12 @@ Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, con
       return times(integer(n), expressions_.stride_text(access, access.dim_of(axis)));
     };
     if (side == 0) {
+      const Index run = f.map == RowMap::runs ? f.row_steps() : 1;
+      const bool fits = stride.is_constant() && std::abs(stride.value) * run * f.row_groups() < (1 << 30);
       if (loop.thread.g != "0")
-        layout = layout + (stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
-                               ? times(loop.thread.g, expressions_.stride_text(access, access.dim_of(axis)))
-                               : times("i64(" + loop.thread.g + ")",
-                                       expressions_.stride_text(access, access.dim_of(axis))));
+        layout =
+            layout + times(fits ? loop.thread.g : "i64(" + loop.thread.g + ")",
+                           run > 1 ? scaled(run) : expressions_.stride_text(access, access.dim_of(axis)));
       a.row_term = row_step_text(f, scaled);
     } else {
       layout = layout +

@@ -313,7 +313,8 @@ void ReductionPrinter::print_scans(PrintedLoop& loop) {
       out_.line("scan_columns<{}, {}, {}, {}>({}, shared_memory<{}>());", monoid_name(in.op->monoid),
                 f.threads_per_row, rows, steps, first, r.type);
     } else {
-      out_.line("scan_rows<{}, {}, {}, {}, {}>({}, shared_memory<{}>());", monoid_name(in.op->monoid),
+      out_.line("{}<{}, {}, {}, {}, {}>({}, shared_memory<{}>());",
+                f.map == RowMap::runs ? "scan_runs" : "scan_rows", monoid_name(in.op->monoid),
                 f.threads_per_row, f.groups, rows, steps, first, r.type);
     }
   }

@@ -21,6 +21,9 @@ std::string integer(Index value) {
 std::string literal(DType dtype, const tile::Number& number) {
   if (is_bool(dtype)) return number.i != 0 ? "true" : "false";
   if (dtype == DType::i8 || dtype == DType::u8) return fmt::format("{}({})", element_type(dtype), number.i);
+  // C++ has no i32 literal of the least i32: its digits alone are an i64.
+  if (dtype == DType::i32 && number.i == std::numeric_limits<std::int32_t>::min())
+    return fmt::format("i32({})", integer(number.i));
   if (!is_float(dtype)) return integer(number.i);
   const bool wide = dtype == DType::f64;
   const double value = wide                     ? number.f
@@ -39,7 +42,8 @@ std::string stored_literal(DType dtype, const tile::Number& number) {
     if (dtype == DType::i64) return fmt::format("i64({})", integer(number.i));
     return dtype == DType::i8 || dtype == DType::u8
                ? literal(dtype, number)
-               : fmt::format("{}({})", element_type(dtype), literal(dtype, number));
+               : fmt::format("{}({})", element_type(dtype),
+                             is_float(dtype) || is_bool(dtype) ? literal(dtype, number) : integer(number.i));
   }
   std::uint16_t bits = 0;
   store_f64(&bits, dtype, number.f);

@@ -40,6 +40,7 @@ class Candidates {
       for (; main_.vector > 1; list()) main_.vector /= 2;
     }
     if (found_.empty()) one_of_any_size();
+    if (work_.scanned > 0 && main_.rows > 1) columns_side_by_side();
     if (std::all_of(found_.begin(), found_.end(), [](const auto& c) { return !c.refusal.empty(); })) spill();
     std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) {
       return std::make_tuple(!a.refusal.empty(), a.predicted_us) <
@@ -64,7 +65,8 @@ class Candidates {
 
   // The schedule, and for rows that wait for each other's results its form that copies the next rows ahead.
   void add(int threads, tile::ElementLoops kind) {
-    if (!seen_.insert({threads, kind.threads_per_row, kind.cluster, main_.vector}).second) return;
+    if (!seen_.insert({threads, kind.threads_per_row, kind.cluster, kind.programs, main_.vector}).second)
+      return;
     tile::Schedule s{.threads = threads,
                      .vector_bytes = static_cast<int>(
                          std::min<Index>(16, std::max(main_.vector * main_.access_bytes, least_bytes_))),
@@ -153,6 +155,15 @@ class Candidates {
     }
   }
 
+  // Tiles that are scanned down their columns, and too small for a warp: a thread holds whole columns.
+  void columns_side_by_side() {
+    for (Index row = vectors_rounded_up(); row <= 16 && row >= ceil_div(vectors_rounded_up(), 4); row /= 2) {
+      if (row == 0 || main_.rows * ceil_div(vectors(), row) * main_.vector > kMaxElements) break;
+      for (const int threads : {32, 64, 128})
+        add(threads, {.threads_per_row = static_cast<int>(row), .programs = static_cast<int>(threads / row)});
+    }
+  }
+
   void rows_of_several(int cluster) {
     const Index rows = ceil_div(main_.rows, cluster);
     for (int threads : {32, 64, 128, 256, 512, 1024}) {
@@ -216,7 +227,7 @@ class Candidates {
   Index least_bytes_ = 4;  // of an access
   KernelWork work_;
   std::vector<backends::Candidate> found_;
-  std::set<std::tuple<int, int, int, Index>> seen_;
+  std::set<std::tuple<int, int, int, int, Index>> seen_;
 };
 
 }  // namespace

@@ -173,7 +173,8 @@ class WorkCounter {
                             : in.kind == Instr::Kind::reduce ? elements * kInstructionsOfInnerSum
                                                              : 0;
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
-      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && loop.shape.size() == 2) work_.scans_rows = true;
+      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && loop.shape.size() == 2)
+        work_.scanned += elements;
       count_access(in, times);
     }
     work_.exchanges += reduces ? times : 0;
@@ -232,9 +233,23 @@ class WorkCounter {
     const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
                                  [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
     (own ? work_.streamed_bytes : work_.cached_bytes) += bytes;
+    if (own) work_.sector_bytes += bytes * sectors_over_bytes(*in.op, tile);
     if (own && load) work_.read_bytes += bytes;
     if (load && depth_ > 0)
       work_.loop_lines += lines_of(kernel_.views[static_cast<std::size_t>(in.op->param)]);
+  }
+
+  // Of a tile whose rows are shorter than a sector, and lie further apart: what moves of each over what the
+  // tile has of it.
+  double sectors_over_bytes(const Op& op, const tile::TileType& tile) const {
+    const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(op.param)];
+    if (tile.shape.size() != 2 || op.tile_dims.size() != 2) return 1;
+    const auto size = static_cast<double>(size_bytes(view.dtype));
+    const tile::Dim& apart = view.strides[static_cast<std::size_t>(op.tile_dims[0])];
+    const double row = static_cast<double>(tile.shape[1]) * size;
+    const double pitch =
+        apart.is_constant() ? static_cast<double>(std::abs(apart.value)) * size : kSectorBytes;
+    return std::max(1.0, std::min(pitch, kSectorBytes) / row);
   }
 
   // What is gathered under masks reads no more of a view than the program's share of it: parts of a
@@ -446,6 +461,30 @@ double sums_of_rows(const Layouts& layouts) {
   return sums;
 }
 
+struct ScanCost {
+  double instructions = 0;  // of a program
+  double block_us = 0;      // that it waits for
+};
+
+// Scans down the columns: each thread its run of rows, then the runs of each column by shuffles and, where
+// several warps share columns, through shared memory; what comes before a run is then combined with its rows.
+ScanCost scan_cost(const KernelWork& work, const Layouts& layouts, int threads) {
+  ScanCost cost;
+  if (work.scanned == 0) return cost;
+  for (const TileFrame& f : layouts.frames) {
+    if (f.map != RowMap::runs) continue;
+    cost.block_us += static_cast<double>(f.row_steps()) * kScanStepUs;
+    if (f.groups == 1) continue;
+    const double in_warp = f.threads_per_row < 32 ? std::min(32 / f.threads_per_row, f.groups) : 1;
+    const double columns = static_cast<double>(f.col_steps() * f.vector);
+    cost.instructions += work.scanned + static_cast<double>(threads) * columns *
+                                            (kInstructionsOfScanStep * (std::log2(in_warp) + 1));
+    cost.block_us += static_cast<double>(f.row_steps()) * kScanStepUs + kShuffleUs;
+    if (f.groups > in_warp) cost.block_us += 3 * (kExchangeUs + kExchangeOf1024Us * threads / 1024);
+  }
+  return cost;
+}
+
 }  // namespace
 
 double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& plan,
@@ -460,12 +499,14 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   // What the kernels before have left in the cache, or the next ones find there.
   const bool in_cache = 2 * work.programs * work.streamed_bytes <= static_cast<double>(target.cache_bytes);
   const double bytes_per_s = in_cache ? target.cache_bytes_per_s : target.memory_bytes_per_s;
+  // Of rows shorter than a sector, neighbouring programs take their parts of it from the cache.
+  const double streamed_s = std::max(work.streamed_bytes / bytes_per_s,
+                                     work.scanned > 0 ? work.sector_bytes / target.cache_bytes_per_s : 0);
   const double memory_us =
-      work.programs *
-      (work.streamed_bytes / bytes_per_s + work.cached_bytes / (kSharedReadRate * target.cache_bytes_per_s)) *
-      1e6;
-  const double instructions =
-      work.instructions * o.waste + kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
+      work.programs * (streamed_s + work.cached_bytes / (kSharedReadRate * target.cache_bytes_per_s)) * 1e6;
+  const ScanCost scan = scan_cost(work, layouts, schedule.threads);
+  const double instructions = work.instructions * o.waste + scan.instructions +
+                              kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
   const double multiply_adds = work.multiply_adds * o.waste;
   const double compute_us = work.programs * (instructions + multiply_adds) / (units * kLanesPerUs);
   // A thread's sums of a product do not wait for one another; beside other blocks, threads wait for the
@@ -484,10 +525,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
     block_us += kBlockStartUs + kMemoryLatencyUs * std::max(1.0, std::min(work.rounds, work.loop_lines)) +
                 kLineLatencyUs * work.rounds +
                 work.read_bytes * programs_in_block * units / bytes_per_s * 1e6;
-  if (work.scans_rows)
-    for (const TileFrame& f : layouts.frames)
-      block_us += static_cast<double>(f.row_steps() * f.col_steps()) *
-                  (2 * kExchangeUs + kScanStepUs * f.groups * f.vector);
+  block_us += scan.block_us;
   const double waves = blocks / blocks_at_once(cluster, resident, units);
   const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
   // Blocks of loops stay: of a small grid no others come.

@@ -20,7 +20,8 @@ struct KernelWork {
   double instructions = 0;    // a program, per-element arithmetic of all its elements
   double multiply_adds = 0;   // a program, of products by element loops
   double exchanges = 0;       // barriers a program waits at
-  bool scans_rows = false;    // down the columns of a tile: a barrier for each row step
+  double scanned = 0;         // elements of a program that are scanned down the columns of a tile
+  double sector_bytes = 0;    // streamed_bytes in whole sectors of the cache
   bool loops = false;         // there is a loop inside
   double rounds = 0;          // of loops: each waits for memory anew,
   double loop_lines = 0;      // but for no more cache lines than its loads' views have

@@ -159,14 +159,35 @@ struct RunningTotal<Sum, float> {
 
 // ---- scans
 // ------------------------------------------------------------------------------------------------------------
+// Partials in the order of their elements, combined from the first on: part i becomes the combination of
+// parts 0 … i. All lanes of a warp call; they share the parts.
+template <class Op, int kParts, class T>
+TW_DEVICE void scan_parts(T* parts) {
+  constexpr int kLanes = kParts >= 32 ? 32 : detail::pow2_above<kParts>;
+  const int lane = int(threadIdx.x) % 32;
+  T before = Op::template identity<T>();
+#pragma unroll 1
+  for (int first = 0; first < kParts; first += 32) {
+    const int i = first + lane;
+    T part = i < kParts ? parts[i] : Op::template identity<T>();
+    part = warp_scan<Op, kLanes>(part);
+    if constexpr (kParts > 32) {
+      part = Op::template combine<T>(before, part);
+      before = shuffle_from(part, 31);
+    }
+    if (i < kParts) parts[i] = part;
+  }
+}
+
 // Inclusive scan along the columns of a thread's kRows rows of kSteps vectors. `stage` holds kSteps partials
 // of each warp for each row.
 template <class Op, int kThreads, int kRows, int kSteps, class T, int N>
 TW_DEVICE void scan_columns(Vec<T, N>* x, T* stage) {
   constexpr int kWarps = kThreads <= 32 ? 1 : kThreads / 32;
   constexpr int kLanes = kThreads < 32 ? kThreads : 32;
+  constexpr int kParts = kSteps * kWarps;  // of a row
   const int lane = int(threadIdx.x) % kLanes, warp = int(threadIdx.x) / 32 % kWarps;
-  T* parts = stage + int(threadIdx.x) / kThreads * (kRows * kSteps * kWarps);
+  T* parts = stage + int(threadIdx.x) / kThreads * (kRows * kParts);
   T before[kRows * kSteps];  // of the lanes of this warp that come first
   T total[kRows * kSteps];   // of this warp
 #pragma unroll
@@ -185,26 +206,102 @@ TW_DEVICE void scan_columns(Vec<T, N>* x, T* stage) {
       for (int i = 0; i < kRows * kSteps; ++i) parts[i * kWarps + warp] = total[i];
     }
     __syncthreads();
+    // Each warp takes the rows whose number is its own.
+    for (int r = warp; r < kRows; r += kWarps) scan_parts<Op, kParts>(parts + r * kParts);
+    __syncthreads();
   }
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    RunningTotal<Op, T> running;
+    T start = Op::template identity<T>();
 #pragma unroll
-    for (int i = r * kSteps; i < (r + 1) * kSteps; ++i) {
-      T start = running.value();
+    for (int c = 0; c < kSteps; ++c) {
+      const int i = r * kSteps + c;
       if constexpr (kWarps > 1) {
-#pragma unroll 4
-        for (int w = 0; w < kWarps; ++w) {
-          if (w == warp) start = running.value();
-          running.take_in(parts[i * kWarps + w]);
-        }
-      } else {
-        running.take_in(total[i]);
+        const int part = c * kWarps + warp;
+        start = part == 0 ? Op::template identity<T>() : parts[r * kParts + part - 1];
       }
-      start = Op::template combine<T>(start, before[i]);
+      const T from = Op::template combine<T>(start, before[i]);
 #pragma unroll
-      for (int v = 0; v < N; ++v) x[i].v[v] = Op::template combine<T>(start, x[i].v[v]);
+      for (int v = 0; v < N; ++v) x[i].v[v] = Op::template combine<T>(from, x[i].v[v]);
+      if constexpr (kWarps == 1) start = Op::template combine<T>(start, total[i]);
     }
+  }
+}
+
+// What comes before the runs of this thread's group, for each of its columns: the combination of what the
+// groups of lower numbers have in x. kThreads threads a row, kGroups groups; `stage` holds kParts + 1 values
+// of each column, where the kParts warps that share columns are several.
+template <class Op, int kThreads, int kGroups, int kSteps, class T, int N>
+TW_DEVICE void scan_groups(Vec<T, N>* x, T* stage) {
+  constexpr int kInWarp = kThreads < 32 ? (32 / kThreads < kGroups ? 32 / kThreads : kGroups) : 1;
+  constexpr int kParts = kGroups / kInWarp, kPitch = kParts + 1;
+  constexpr int kCols = kThreads * kSteps * N;
+  const int t = int(threadIdx.x) % kThreads, group = int(threadIdx.x) / kThreads;
+  const int place = group % kInWarp, part = group / kInWarp;
+  T own[kSteps * N];  // of the groups of this warp, up to this one
+#pragma unroll
+  for (int i = 0; i < kSteps * N; ++i) {
+    T value = x[i / N].v[i % N];
+#pragma unroll
+    for (int distance = 1; distance < kInWarp; distance *= 2) {
+      const T left = shuffle_up(value, distance * kThreads, kInWarp * kThreads);
+      if (place >= distance) value = Op::template combine<T>(left, value);
+    }
+    own[i] = value;
+    if constexpr (kInWarp > 1) {
+      const T left = shuffle_up(value, kThreads, kInWarp * kThreads);
+      x[i / N].v[i % N] = place == 0 ? Op::template identity<T>() : left;
+    } else {
+      x[i / N].v[i % N] = Op::template identity<T>();
+    }
+  }
+  if constexpr (kParts > 1) {
+    __syncthreads();  // whoever used the stage before is done
+    if (place == kInWarp - 1) {
+#pragma unroll
+      for (int i = 0; i < kSteps * N; ++i) stage[(i * kThreads + t) * kPitch + part] = own[i];
+    }
+    __syncthreads();
+    constexpr int kAllWarps = kThreads * kGroups / 32;
+    constexpr bool kFew = kParts <= 4;
+    if constexpr (!kFew) {
+      for (int column = int(threadIdx.x) / 32; column < kCols; column += kAllWarps)
+        scan_parts<Op, kParts>(stage + column * kPitch);
+      __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < kSteps * N; ++i) {
+      const T* column = stage + (i * kThreads + t) * kPitch;
+      T before = Op::template identity<T>();
+      if constexpr (kFew) {
+#pragma unroll
+        for (int p = 0; p < kParts - 1; ++p)
+          if (p < part) before = Op::template combine<T>(before, column[p]);
+      } else if (part > 0) {
+        before = column[part - 1];
+      }
+      x[i / N].v[i % N] = Op::template combine<T>(before, x[i / N].v[i % N]);
+    }
+  }
+}
+
+// Inclusive scan along the rows, of which each group of threads holds kRows neighbours: of them first, then
+// of what the groups come to. `stage` as above.
+template <class Op, int kThreads, int kGroups, int kRows, int kSteps, class T, int N>
+TW_DEVICE void scan_runs(Vec<T, N>* x, T* stage) {
+#pragma unroll
+  for (int i = kSteps; i < kRows * kSteps; ++i)
+#pragma unroll
+    for (int v = 0; v < N; ++v) x[i].v[v] = Op::template combine<T>(x[i - kSteps].v[v], x[i].v[v]);
+  if constexpr (kGroups > 1) {
+    Vec<T, N> before[kSteps];
+#pragma unroll
+    for (int c = 0; c < kSteps; ++c) before[c] = x[(kRows - 1) * kSteps + c];
+    scan_groups<Op, kThreads, kGroups, kSteps>(before, stage);
+#pragma unroll
+    for (int i = 0; i < kRows * kSteps; ++i)
+#pragma unroll
+      for (int v = 0; v < N; ++v) x[i].v[v] = Op::template combine<T>(before[i % kSteps].v[v], x[i].v[v]);
   }
 }
 
