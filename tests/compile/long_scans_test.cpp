@@ -1,4 +1,8 @@
 // Scans along axes of any length, views of many axes, and numbers drawn below large bounds.
+#include "ops/functions.h"
+#include "passes/pipeline.h"
+#include "support/h200_target.h"
+
 #include <tilewright/tilewright.hpp>
 
 #include <gtest/gtest.h>
@@ -32,6 +36,17 @@ TEST(LongScans, OfAnyLengthAreRight) {
         value_and_grad([](const Tensor& u) { return sum(cumsum(u, 0)); })({t})[1].to_vector<float>();
     for (const Index row : {Index{0}, Index{4096}, rows / 2, rows - 1})
       EXPECT_EQ(parts[static_cast<std::size_t>(row * columns)], static_cast<float>(rows - row)) << row;
+  }
+}
+
+// Kernels for rows of any length keep none of them whole: their scans are cut all the same.
+TEST(LongScans, AreCutWhereNoRowIsKept) {
+  tile::Target target = test::h200_target();
+  target.row_bytes = 0;
+  for (const Shape& shape : {Shape{3000000}, Shape{5000, 7}, Shape{100}}) {
+    ir::Graph graph("scan");
+    graph.set_outputs({ops::cumsum({&graph, graph.add_input("x", {DType::f32, shape})}, 0).id});
+    EXPECT_FALSE(passes::run_pipeline(graph, target).plan.kernels.empty()) << to_string(shape);
   }
 }
 

@@ -24,6 +24,7 @@ constexpr Index kBlock = 4096;  // chosen: a million elements are 256 blocks
 // by what tile IR allows (tile::kMaxTileElements), with strips of a few columns.
 Index longest(const tile::Target& target, const ir::Type& type, Index axis) {
   if (!target.shares_tiles()) return Index{1} << 20;
+  if (target.row_bytes == 0) return kBlock;  // kernels for rows of any length (tensor/size_family.cpp)
   Index columns = 1;
   for (int i = static_cast<int>(axis) + 1; i < type.shape.rank(); ++i) columns *= type.shape[i];
   const auto size = static_cast<Index>(size_bytes(type.dtype));
