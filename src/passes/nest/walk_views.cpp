@@ -75,6 +75,10 @@ namespace {
 // (16 ms of Clang, where an operation takes 2).
 constexpr std::size_t kPartOperations = 8;
 
+// Parts without a mask are not told apart by it. Where stacks of stacks are walked again and again that adds
+// up: a gradient of twelve took a minute.
+constexpr int kMostPartsOfOne = 16;
+
 }  // namespace
 
 int Walker::in_range(const IndexExpr& e, Index low, Index high) {
@@ -97,25 +101,18 @@ int Walker::inside(const Coordinates& at, const Shape& shape, int mask) {
   return all;
 }
 
-// A part of one element along the axis is the same element wherever it is asked for: no mask keeps it in its
-// memory, and it is computed once for all places.
 int Walker::pad(const Node& n, const Coordinates& at, int mask) {
   const Shape& from = graph_.type(n.operands[0]).shape;
   Coordinates inner;
-  int inside = -1, needed = mask;
+  int inside = -1;
   for (int axis = 0; axis < from.rank(); ++axis) {
     const auto i = static_cast<std::size_t>(axis);
     const Index low = n.attrs.integers("low")[i];
     inner.push_back(at[i] - low);
-    if (low == 0 && n.attrs.integers("high")[i] == 0) continue;
-    const int within = in_range(inner.back(), 0, from[axis]);
-    inside = both(inside, within);
-    if (from[axis] == 1)
-      inner.back() = 0;
-    else
-      needed = both(needed, within);
+    if (low != 0 || n.attrs.integers("high")[i] != 0)
+      inside = both(inside, in_range(inner.back(), 0, from[axis]));
   }
-  const int value = walk(n.operands[0], inner, needed);
+  const int value = walk(n.operands[0], inner, both(mask, inside));
   if (inside < 0) return value;
   const DType dtype = nest_.exprs[static_cast<std::size_t>(value)].dtype;
   const int fill = constant(dtype, n.attrs.items().at("value"), -1);
@@ -137,8 +134,11 @@ int Walker::concat(const Node& n, const Coordinates& at, int mask) {
     if (where.low >= 0 && where.high < extent) return walk(n.operands[i], inner, mask);
     const int inside = in_range(inner[axis], 0, extent);
     code_ += kPartOperations;
-    if (extent == 1) inner[axis] = 0;
-    const int value = walk(n.operands[i], inner, extent == 1 ? mask : both(mask, inside));
+    // A part of one element along the axis is the same element wherever it is asked for: no mask keeps it in
+    // its memory, and it is computed once for all places.
+    const bool one = extent == 1 && parts_of_one_ < kMostPartsOfOne;
+    if (one) inner[axis] = 0, ++parts_of_one_;
+    const int value = walk(n.operands[i], inner, one ? mask : both(mask, inside));
     const DType dtype = compute_dtype(n.type.dtype);
     result = result < 0
                  ? value

@@ -168,6 +168,7 @@ class Walker {
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
   std::unordered_map<ir::NodeId, std::vector<Done>> done_;
+  int parts_of_one_ = 0;
   std::size_t code_ = 0;  // beside the exprs: divisions in their offsets, masked loads of parts
   LoopNest nest_;
 };
