@@ -1,6 +1,6 @@
 """The truth of a program: its results in float64, and how far rounding may take them. Lies beside peer.py.
 
-How far is found by trying: runs in float64 that round each op's result at random, and PyTorch's own run in the program's type. The last one
+How far is found by trying: runs in float64 that round each op's result at random, and PyTorch's own run in the program's type, unless its result is far off. The last one
 knows what no model of rounding does: that sums in f32 are chains, that narrow gradients underflow, which side of a step a value falls on."""
 import contextlib
 
@@ -11,6 +11,7 @@ ROUNDOFF = {"f64": 2.0 ** -53, "f32": 2.0 ** -24, "f16": 2.0 ** -11, "bf16": 2.0
 UNDERFLOW = {"f16": 2.0 ** -25}  # half of the least number: what rounding does to smaller ones; of other types no program sees it
 SUMS = 8 * 2.0 ** -24  # what sums in f32 do to each of their terms, at most
 NOISY_RUNS = 2
+OWN_RUN = 1 / 16  # of a result: what PyTorch's own run may be off to count
 
 
 def widened(roundoff, seed, underflow=0.0):
@@ -56,11 +57,15 @@ def step_by_step():
     return sdpa_kernel(SDPBackend.MATH)
 
 
-def spread_by(spreads, exact, results):
-    """Takes each element's distance between `exact` and `results` into `spreads` where it is more. What is NaN tells nothing."""
+def spread_by(spreads, exact, results, most=float("inf")):
+    """Takes each element's distance between `exact` and `results` into `spreads` where it is more. What is NaN tells nothing, nor does a result
+    that is off by more than the share `most` of the root mean square: it is lost, or badly computed."""
     results = results if isinstance(results, (tuple, list)) else (results,)
     for spread, y, z in zip(spreads, exact, results):
-        torch.maximum(spread, (z.double() - y.double()).abs().nan_to_num(0.0, 0.0, 0.0), out=spread)
+        distance = (z.double() - y.double()).abs().nan_to_num(0.0, 0.0, 0.0)
+        size = y.double().nan_to_num(0.0, 0.0, 0.0)
+        if most == float("inf") or (y.numel() > 0 and distance.square().mean() <= most ** 2 * size.square().mean()):
+            torch.maximum(spread, distance, out=spread)
 
 
 def in_float64(run, dtype):
@@ -76,7 +81,7 @@ def in_float64(run, dtype):
             given = [widened(SUMS, 97 * seed + i)[1](x) for i, x in enumerate(wide)]
             with widened(max(ROUNDOFF[dtype], SUMS), seed, UNDERFLOW.get(dtype, 0.0))[0], step_by_step():
                 spread_by(spreads, exact, run(*given))
-        spread_by(spreads, exact, run(*inputs))
+        spread_by(spreads, exact, run(*inputs), OWN_RUN)
         return (*exact, *spreads)
 
     return truth
