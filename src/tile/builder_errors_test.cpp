@@ -334,6 +334,9 @@ TEST(BuilderErrors, IndicesThatLeaveTheView) {
   good.k.gather(good.x, {good.i * 10}, {.mask = good.i * 10 < 64});
   good.k.gather(good.m, {good.k.expand(good.i, 1) * 9, good.k.expand(good.i, 0) + good.p * 56});
   good.k.gather(good.x, {good.n + 64});
+  Value twice = good.i * 0;
+  for (int step = 0; step < 64; ++step) twice = twice + twice;  // each is looked at once
+  good.k.gather(good.x, {twice});
   (void)good.k.finish({{{2, 1}}});
 }
 

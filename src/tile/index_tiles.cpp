@@ -29,15 +29,19 @@ std::optional<Range> IndexTiles::range(ValueId value) {
   return total;
 }
 
-IndexTiles::Maybe IndexTiles::form(ValueId value) const {
+const IndexTiles::Maybe& IndexTiles::form(ValueId value) {
+  if (const auto known = forms_.find(value); known != forms_.end()) return known->second;
+  Maybe found;
   const TileType& type = kernel_.type(value);
-  if (type.dtype != DType::i64) return std::nullopt;
-  if (type.rank() == 0) return Form{scalars_.of(value), {}};
   const Op* op = ops_[static_cast<std::size_t>(value)];
-  return op ? form_of(*op) : std::nullopt;
+  if (type.dtype == DType::i64 && type.rank() == 0)
+    found = Form{scalars_.of(value), {}};
+  else if (type.dtype == DType::i64 && op)
+    found = form_of(*op);
+  return forms_.emplace(value, std::move(found)).first->second;
 }
 
-IndexTiles::Maybe IndexTiles::form_of(const Op& op) const {
+IndexTiles::Maybe IndexTiles::form_of(const Op& op) {
   switch (op.kind) {
     case OpKind::constant:
       return Form{{op.number.i, {}}, std::vector<Index>(shape(op.results[0]).size())};
@@ -60,7 +64,7 @@ IndexTiles::Maybe IndexTiles::form_of(const Op& op) const {
 }
 
 // A unit axis that stretches takes no steps.
-IndexTiles::Maybe IndexTiles::stretched(const Op& op) const {
+IndexTiles::Maybe IndexTiles::stretched(const Op& op) {
   Maybe f = form(op.operands[0]);
   if (!f) return f;
   const std::vector<Index>& from = shape(op.operands[0]);
@@ -71,7 +75,7 @@ IndexTiles::Maybe IndexTiles::stretched(const Op& op) const {
 }
 
 // Unit axes come and go.
-IndexTiles::Maybe IndexTiles::reshaped(const Op& op) const {
+IndexTiles::Maybe IndexTiles::reshaped(const Op& op) {
   const Maybe f = form(op.operands[0]);
   if (!f) return std::nullopt;
   const std::vector<Index>& from = shape(op.operands[0]);
@@ -92,7 +96,7 @@ IndexTiles::Maybe IndexTiles::reshaped(const Op& op) const {
   return made;
 }
 
-IndexTiles::Maybe IndexTiles::combined(const Op& op) const {
+IndexTiles::Maybe IndexTiles::combined(const Op& op) {
   const auto operand = [&](std::size_t i) { return form(op.operands[i]); };
   const auto constant = [](const Maybe& f) {
     return f && f->start.is_constant() &&

@@ -4,6 +4,7 @@
 
 #include <tilewright/tile/affine.h>
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -26,16 +27,17 @@ class IndexTiles {
   };
   using Maybe = std::optional<Form>;
   void find_ops(const Block& block);
-  Maybe form(ValueId value) const;
-  Maybe form_of(const Op& op) const;
-  Maybe stretched(const Op& op) const;
-  Maybe reshaped(const Op& op) const;
-  Maybe combined(const Op& op) const;
+  const Maybe& form(ValueId value);  // found once: a value may be read by many that one reads
+  Maybe form_of(const Op& op);
+  Maybe stretched(const Op& op);
+  Maybe reshaped(const Op& op);
+  Maybe combined(const Op& op);
   static Maybe add(const Maybe& a, const Maybe& b, Index factor);
   const std::vector<Index>& shape(ValueId value) const { return kernel_.type(value).shape; }
 
   const Kernel& kernel_;
   const AffineTable& scalars_;
+  std::map<ValueId, Maybe> forms_;
   std::vector<const Op*> ops_;  // that define the values, once one was asked for; null: an argument of a loop
 };
 
