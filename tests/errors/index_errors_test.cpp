@@ -51,7 +51,7 @@ TEST(Indices, OutOfRangeAreErrorsOnTheCpu) {
   EXPECT_EQ(one_hot(p.indices({1, 7}), 2).to_vector<float>(), (std::vector<float>{0, 1, 0, 0}));
 }
 
-// Of two mistakes the shape is told: the index would be looked for in an axis that is not meant.
+// The shape is told where both are wrong: the index would be looked for in an axis that is not meant.
 TEST(Indices, WrongShapesAreToldBeforeWrongIndices) {
   Problem p({});
   const Tensor five = p.indices({0, 9, 1, 1, 0});

@@ -29,7 +29,7 @@ struct Launches {
 };
 
 // Kernels that are equal but for their names are one.
-std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine) {
+std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine, bool sources) {
   std::map<std::string, std::size_t> known;
   std::vector<Launches> out;
   for (const tile::PlanStep& step : plan.steps) {
@@ -46,7 +46,7 @@ std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine
                                      [](const backends::Candidate& c) { return c.refusal.empty(); });
       out.push_back({.name = name,
                      .schedule = best == candidates.end() ? "none" : tile::to_string(best->schedule),
-                     .source = best == candidates.end()
+                     .source = !sources || best == candidates.end()
                                    ? ""
                                    : tile::print(kernel) + machine.print(kernel, best->schedule).value().text,
                      .predicted_us = machine.target.predicted_us(kernel, machine.target),
@@ -63,7 +63,7 @@ int run(const std::string& file, const std::string& target, std::size_t shown, b
   const auto graph = ir::parse(text_of(file), ops::all_ops());
   if (!graph) throw Error(file + ": " + graph.error().message);
   const passes::Compiled compiled = passes::run_pipeline(*graph, machine.target, {});
-  std::vector<Launches> launches = launches_of(compiled.plan, machine);
+  std::vector<Launches> launches = launches_of(compiled.plan, machine, sources);
   const auto time = [](const Launches& l) { return l.count * l.predicted_us; };
   double total = 0;
   for (const Launches& l : launches) total += time(l);

@@ -37,8 +37,8 @@ Value scan(const ir::Op& op, Value x, Index axis) {
   return {x.graph, x.graph->add(op, {x.id}, {{"axis", axis}})};
 }
 
-// Of a scan in one program; and whether a block's threads share it, so that what is read once more costs less
-// than what is written and read again.
+// The most elements of a scan in one program; and whether a block's threads share it, so that what is read
+// once more costs less than what is written and read again.
 struct Limits {
   Index most = 0;
   bool totals_first = false;

@@ -181,7 +181,7 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
     if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
     return p;
   };
-  // Of a vector the first element that is inside, and the first behind the last one.
+  // The first element of a vector that is inside, and the first one behind the last that is.
   const auto inside = [&] {
     const std::string col = col_text(loop);
     std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);

@@ -239,8 +239,8 @@ class WorkCounter {
       work_.loop_lines += lines_of(kernel_.views[static_cast<std::size_t>(in.op->param)]);
   }
 
-  // Of a tile whose rows are shorter than a sector, and lie further apart: what moves of each over what the
-  // tile has of it.
+  // Bytes that move over bytes that the tile has, where its rows are shorter than a sector and lie further
+  // apart.
   double sectors_over_bytes(const Op& op, const tile::TileType& tile) const {
     const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(op.param)];
     if (tile.shape.size() != 2 || op.tile_dims.size() != 2) return 1;
@@ -499,7 +499,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   // What the kernels before have left in the cache, or the next ones find there.
   const bool in_cache = 2 * work.programs * work.streamed_bytes <= static_cast<double>(target.cache_bytes);
   const double bytes_per_s = in_cache ? target.cache_bytes_per_s : target.memory_bytes_per_s;
-  // Of rows shorter than a sector, neighbouring programs take their parts of it from the cache.
+  // Neighbouring programs take their parts of a sector from the cache, where rows are shorter than one.
   const double streamed_s = std::max(work.streamed_bytes / bytes_per_s,
                                      work.scanned > 0 ? work.sector_bytes / target.cache_bytes_per_s : 0);
   const double memory_us =
