@@ -37,6 +37,23 @@ DeviceState& ContextState::device(const std::string& name) {
   return *(devices[full] = std::move(state));
 }
 
+std::shared_ptr<Trace> ContextState::recording() const {
+  if (recordings.empty()) return nullptr;  // most calls end here
+  const auto mine = recordings.find(std::this_thread::get_id());
+  return mine == recordings.end() ? nullptr : mine->second;
+}
+
+std::shared_ptr<Trace> ContextState::exchange_recording(std::shared_ptr<Trace> next) {
+  const auto mine = recordings.try_emplace(std::this_thread::get_id()).first;
+  std::shared_ptr<Trace> before = std::exchange(mine->second, std::move(next));
+  if (!mine->second) recordings.erase(mine);
+  return before;
+}
+
+void ContextState::undraw(std::uint64_t before, std::size_t count) {
+  if (random_calls == before + count) random_calls = before;
+}
+
 }  // namespace detail
 
 using detail::allocate;

@@ -232,7 +232,7 @@ std::optional<Tensor> filled_like(const char* name, const Tensor& x, double valu
   const std::shared_ptr<ContextState> context = context_of(x, name, where);
   const std::lock_guard lock(context->mutex);
   return in_function(name, where, [&]() -> std::optional<Tensor> {
-    if (context->recording || recording_trace(*context, {x})) return std::nullopt;
+    if (context->recording() || recording_trace(*context, {x})) return std::nullopt;
     return filled(context, context->device(x.device()), x.impl()->type, value, where);
   });
 }

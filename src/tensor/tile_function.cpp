@@ -169,13 +169,10 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     throw Error(fmt::format("kernel {}: needs at least one tensor to know its device", kernel.name), where);
   const std::shared_ptr<detail::ContextState> context = context_of(*first, "kernel", where);
   const std::lock_guard lock(context->mutex);
-  std::optional<detail::Aside> aside;
-  if (context->recording) {
-    std::vector<Tensor> read, written;
-    for (const TileArg& v : views)
-      if (v.tensor.defined()) (v.written ? written : read).push_back(v.tensor);
-    aside.emplace(context, "kernel " + kernel.name, read, written, where);
-  }
+  std::vector<Tensor> read, written;
+  for (const TileArg& v : views)
+    if (v.tensor.defined()) (v.written ? written : read).push_back(v.tensor);
+  const detail::Aside aside(context, "kernel " + kernel.name, read, written, where);
   DeviceState& device = context->device(first->device());
   const std::vector<std::int64_t> bits = scalar_bits(kernel, scalars, where);
   const std::vector<tile::ViewUse>& uses = function.uses;

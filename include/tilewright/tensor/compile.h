@@ -158,8 +158,9 @@ class CompiledCore {
 
  private:
   struct State;
-  Specialisation& specialised(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
-                              const Location& where);
+  std::shared_ptr<Specialisation> specialised(const std::vector<Tensor>& args,
+                                              const std::shared_ptr<ContextState>& context,
+                                              const Location& where);
   std::unique_ptr<State> state_;
 };
 
@@ -259,7 +260,10 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
 }  // namespace detail
 
 // A compiled function: call it like the original. Several threads may call it at once, also with tensors of
-// several Contexts: its calls run one after another, as those of one Context do.
+// several Contexts: its programs run one after another, as those of one Context do. The function it was made of
+// runs without any lock, and at once in several threads where these call it for the first time: there and in
+// value_and_grad() what is recorded belongs to the thread that runs the function, and using it on another is an
+// Error. What other threads do meanwhile, with tensors that have memory, is no part of the recording.
 template <class R>
 class Compiled {
  public:
