@@ -411,14 +411,8 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   check_given("into", "output", outputs, where);
   const std::shared_ptr<ContextState> context = context_of(arguments[0], "into", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
-  std::optional<Aside> aside;
-  std::vector<Tensor> own;  // the arguments, where one is of a recording
-  const auto recorded = [](const Tensor& a) { return a.impl()->trace != nullptr; };
-  if (context->recording() || std::any_of(arguments.begin(), arguments.end(), recorded)) {
-    aside.emplace(context, "into()", arguments, outputs, where);
-    own = apart_from_recordings(arguments);
-  }
-  const std::vector<Tensor>& args = aside ? own : arguments;
+  const Aside aside(context, "into()", arguments, outputs, where);
+  const std::vector<Tensor> args = apart_from_recordings(arguments);
   const std::shared_ptr<Specialisation> kept = specialised(args, context, where);
   Specialisation& s = *kept;
   const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
