@@ -158,10 +158,7 @@ Tensor Context::scalar(double value, DType dtype, const Location& where) {
 namespace {
 // Numbers from 0 to `last` are what they are in `dtype`, not its largest.
 void check_holds(const char* op, DType dtype, Index last, const Location& where) {
-  if (is_float(dtype)) return;
-  const int bits =
-      dtype == DType::boolean ? 1 : 8 * static_cast<int>(size_bytes(dtype)) - (dtype != DType::u8);
-  if (last > 0 && bits < 63 && last >> bits != 0)
+  if (!is_float(dtype) && last > 0 && wrap_to(dtype, last) != last)
     throw Error(fmt::format("{}: {} does not hold {}", op, name(dtype), last), where);
 }
 }  // namespace

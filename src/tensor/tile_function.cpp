@@ -99,9 +99,8 @@ std::vector<std::int64_t> scalar_bits(const tile::Kernel& kernel, const std::vec
       bits.push_back(std::bit_cast<std::int64_t>(scalars[i]));
     else if (d == DType::f32)
       bits.push_back(std::bit_cast<std::int32_t>(static_cast<float>(scalars[i])));
-    else if (const Index whole = float_to_int(DType::i64, scalars[i]);
-             static_cast<double>(whole) == scalars[i])
-      bits.push_back(whole);
+    else if (holds(d, scalars[i]))
+      bits.push_back(float_to_int(d, scalars[i]));
     else
       throw Error(fmt::format("kernel {}: scalar {} is an i64, {} is no such number", kernel.name,
                               kernel.scalars[i].name, scalars[i]),

@@ -246,6 +246,12 @@ TEST(Kernel, AKernelOfTheUsersOwnIsProvedAndTimed) {
   const Outcome missing = run_tw("kernel run own.tile");
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_TRUE(contains(missing.output, "--scalar n=")) << missing.output;
+  for (const std::string n : {"2.5", "many", "", "1e30"}) {
+    const Outcome refused = run_tw("kernel run own.tile --scalar n=" + n);
+    EXPECT_EQ(refused.exit_code, 2) << n;
+    EXPECT_TRUE(contains(refused.output, "the scalar is an i64, '" + n + "' is no such number"))
+        << refused.output;
+  }
   const Outcome run = run_tw("kernel run own.tile --scalar n=5000 --budget 0.05");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_TRUE(contains(run.output, "right: 5000 elements")) << run.output;
