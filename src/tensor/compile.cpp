@@ -202,8 +202,9 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
         "compiled with fullgraph: return the tensor and read it after the call, or allow graph breaks";
   trace->options = graph_options(options);
   return at_place(where, [&] {
-    Recorded recorded = record_function([&](const std::vector<Tensor>& in) { return run_function(in, context); },
-                                        args, types, std::move(trace), context);
+    Recorded recorded =
+        record_function([&](const std::vector<Tensor>& in) { return run_function(in, context); }, args, types,
+                        std::move(trace), context);
     for (const Tensor& r : recorded.results)
       if (r.impl()->device != recorded.trace->device)
         note_break(*recorded.trace, "result on " + r.impl()->device->name(), where);
@@ -336,8 +337,9 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
   if (at_place(where, [&] { return recording_trace(*context, args); }))
-    return at_place(where,
-                    [&] { return state_->run_function(args, context); });  // part of the enclosing function's graph
+    return at_place(where, [&] {
+      return state_->run_function(args, context);
+    });  // part of the enclosing function's graph
   for (const Tensor& a : args)
     if (a.impl()->device != args[0].impl()->device)
       throw Error("compile: arguments are " + apart(*args[0].impl()->device, *a.impl()->device), where);

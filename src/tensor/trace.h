@@ -36,7 +36,7 @@ struct Trace {
   Trace(Of of, std::string graph_name, const Location& at)
       : of(of), where(at), graph(std::move(graph_name)) {}
   Of of;
-  Location where;  // of the call
+  Location where;                                       // of the call
   std::thread::id thread = std::this_thread::get_id();  // that runs the function: its values belong to it
   std::shared_ptr<runtime::Device> device;
   std::shared_ptr<Trace> enclosing;  // of the function that made the call: its values are inputs here
@@ -74,8 +74,8 @@ class Recording {
   std::shared_ptr<Trace> trace_;
 };
 
-// Runs `function` on stand-ins of `arguments`, of the types given, and records what it does. The function opens
-// the mutexes that its caller holds before it calls the user's.
+// Runs `function` on stand-ins of `arguments`, of the types given, and records what it does. The function
+// opens the mutexes that its caller holds before it calls the user's.
 struct Recorded {
   std::shared_ptr<Trace> trace;
   std::vector<Tensor> results;
