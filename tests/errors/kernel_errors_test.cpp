@@ -110,6 +110,18 @@ TEST_P(KernelErrors, ACompiledFunctionThatWasMovedFrom) {
   EXPECT_EQ(kept({x}).at(0).item(), 3);
 }
 
+TEST_P(KernelErrors, TensorsOfAFunctionThatHasReturned) {
+  Tensor kept;
+  const Tensor x = ctx_.ones({20});
+  const auto keep = [&](const Tensor& t) { return kept = t + 1.f; };
+  compile(keep)(x);
+  const auto f = compile([](const Tensor& t) { return t + t; });
+  const std::string why = "only what a function returns has a value outside";
+  expect_says([&] { scale_function()({kept, out({20})}, {20, 2}); }, {why, here_});
+  expect_says([&] { f.into({x}, {kept}); }, {why, here_});
+  expect_says([&] { f.into({kept}, {x}); }, {why, here_});
+}
+
 TEST_P(KernelErrors, AFunctionThatIsEmpty) {
   const std::function<Tensor(const Tensor&)> none;
   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)> none_of_many;
