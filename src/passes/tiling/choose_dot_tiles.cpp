@@ -168,7 +168,8 @@ std::vector<DotTiles> matrix_tiles(const DotProblem& p, const MatrixChoice& by, 
     return {{by.unit->any_size.rows, by.unit->any_size.columns, depth}};
   if (by.unit->rate) return tiles_by_rate(p, by, target);
   return tiles_by_share(p, by.operands->tiles, depth,
-                        {target.matrix_flops_per_s * by.operands->rate, by.unit->share, by.unit->share}, target);
+                        {target.matrix_flops_per_s * by.operands->rate, by.unit->share, by.unit->share},
+                        target);
 }
 
 bool fills_vector_tiles(const DotProblem& p, const tile::VectorDots& dots) {

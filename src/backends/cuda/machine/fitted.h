@@ -413,7 +413,7 @@ inline void fill_fitted(tile::Target& target, const Arch& arch) {
   // (docs/notes/2026-11-22-sixth-h200.md).
   target.burst_share = 0.4;
   target.program_start_us = 0.7;  // docs/notes/2026-11-26-f32-products.md
-  target.alone_share = 0.7;     // docs/notes/2026-11-21-blocks-by-data.md
+  target.alone_share = 0.7;       // docs/notes/2026-11-21-blocks-by-data.md
   target.rows = row_cuts();
   target.vector_dots = vector_dots();
   // 64 x 64 are the registers of 128 threads.

@@ -81,7 +81,8 @@ Status check_kind(const Kernel& kernel, const tile::MmaDot&, CudaPlan& plan) {
 
 Status check_kind(const Kernel& kernel, const tile::FmaBlocks&, CudaPlan& plan) {
   const TileFrame& f = result_frame(plan, *plan.dots.dot->dot);
-  if (!copies_panels(plan.schedule)) return refusal("fma_blocks: wants a power of two of threads, 64 at least");
+  if (!copies_panels(plan.schedule))
+    return refusal("fma_blocks: wants a power of two of threads, 64 at least");
   if (plan.dots.dot->a.depth % 8 != 0) return refusal("fma_blocks: the depth is no multiple of 8");
   for (const TensorOperand* o : {&plan.dots.dot->a, &plan.dots.dot->b})
     if (!std::has_single_bit(static_cast<std::uint64_t>(o->rows)))

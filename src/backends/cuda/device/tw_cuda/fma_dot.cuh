@@ -46,7 +46,8 @@ TW_DEVICE void copy_async4_to(u32 shared, const void* global, int bytes) {
 template <class Block, int kThreads, bool kChunks, bool kCut = false>
 TW_DEVICE void copy_fma_block(u32 to, const f32* from, i64 x_step, i64 y_step, int x_end, int y_end) {
   constexpr bool kByDepth = Block::major == Major::k;
-  constexpr int kAcross = kByDepth ? Block::depth : Block::rows, kDown = kByDepth ? Block::rows : Block::depth;
+  constexpr int kAcross = kByDepth ? Block::depth : Block::rows,
+                kDown = kByDepth ? Block::rows : Block::depth;
   const bool all = x_end >= kAcross && y_end >= kDown;  // known when it is compiled
   const int thread = int(threadIdx.x) % kThreads;
   if constexpr (kByDepth) {
@@ -151,8 +152,8 @@ struct FmaParts {
   }
 };
 
-// acc += a · b for one block of k, whose first parts are loaded; loads the first ones of the next block, which
-// is there when at most kPending copies are under way.
+// acc += a · b for one block of k, whose first parts are loaded; loads the first ones of the next block,
+// which is there when at most kPending copies are under way.
 template <int kPending, class A, class B, int N>
 TW_DEVICE void fma_block(FmaParts<A, B>& parts, Vec<f32, N>* acc, u32 a, u32 b, u32 next_a, u32 next_b) {
 #pragma unroll 4
