@@ -78,8 +78,8 @@ def gradients(scalar, by, further):
 
 
 def sum_of_squares(meaning, gradient, d):
-    """Of a gradient of the type d; narrow ones are added up in f32."""
-    return meaning.added(meaning.off(gradient, d) ** 2, "f64" if d == "f64" else "f32", torch.sum)
+    """Of a gradient of the type d, which the sum has as well, and may overflow; narrow ones are added up in f32."""
+    return meaning.off(meaning.added(meaning.off(gradient, d) ** 2, "f64" if d == "f64" else "f32", torch.sum), d)
 
 
 def run_in_torch(program, call, seed):
