@@ -20,11 +20,13 @@ using ir::Value;
 
 constexpr std::size_t kMostSeen = 64;  // nodes between a sum and the statistics: chosen
 
-// Whether a value is a reduction, but for its shape and pointwise steps of its own size.
-bool comes_from_reduction(const Graph& graph, NodeId id) {
+// Whether a value is a reduction of a tensor of this shape, but for its own shape and pointwise steps of its
+// own size. Statistics of another tensor's rows, as the sums of weights that attention divides by, stand
+// where a product is on chip.
+bool comes_from_reduction_of(const Shape& shape, const Graph& graph, NodeId id) {
   for (std::size_t steps = 0; steps < kMostSeen; ++steps) {
     const Node& n = graph.node(id);
-    if (n.op->kind == OpClass::reduce) return true;
+    if (n.op->kind == OpClass::reduce) return graph.type(n.operands[0]).shape == shape;
     const bool passes =
         n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast || n.op->kind == OpClass::reshape;
     if (!passes || n.operands.empty()) return false;
@@ -51,7 +53,7 @@ std::vector<Index> stretched_axes(const Graph& graph, NodeId value) {
       std::vector<Index> axes;
       for (int axis = 0; axis < n.type.shape.rank(); ++axis)
         if (from.shape[axis] == 1 && n.type.shape[axis] > 1) axes.push_back(axis);
-      if (comes_from_reduction(graph, n.operands[0])) return axes;
+      if (comes_from_reduction_of(n.type.shape, graph, n.operands[0])) return axes;
     } else if (n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast) {
       left.insert(left.end(), n.operands.begin(), n.operands.end());
     }

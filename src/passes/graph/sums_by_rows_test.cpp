@@ -56,6 +56,12 @@ TEST(SumsByRows, OthersStay) {
   const Value bias{&plain, plain.add_input("bias", {DType::f32, {100, 1}})};
   plain.set_outputs({ops::sum(x * ops::broadcast_to(bias, {100, 20}), {0, 1}).id});
   EXPECT_EQ(reduced(plain), (Axes{{0, 1}})) << "what is stretched is no statistic";
+  Graph weighed("program");
+  const Value weights{&weighed, weighed.add_input("weights", {DType::f32, {100, 30}})};
+  const Value y{&weighed, weighed.add_input("y", {DType::f32, {100, 20}})};
+  const Value all = ops::broadcast_to(ops::sum(weights, {1}, ops::Keep::yes), {100, 20});
+  weighed.set_outputs({ops::sum(y / all, {0, 1}).id});
+  EXPECT_EQ(reduced(weighed), (Axes{{1}, {0, 1}})) << "a statistic of another tensor's rows";
 }
 
 }  // namespace
