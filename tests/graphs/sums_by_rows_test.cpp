@@ -11,7 +11,9 @@ namespace {
 
 using ir::Value;
 
-// Kullback-Leibler divergence of two tables of logits, and the squared norm of normalised rows beside it.
+// Kullback-Leibler divergence of two tables of logits, the squared distance of normalised rows from others,
+// and their largest difference; then what the first two sums' terms and the extreme's operands come to by
+// magnitude.
 ir::Graph losses(const Shape& shape, const std::vector<Index>& rows, const std::vector<Index>& all) {
   ir::Graph g("losses");
   const auto input = [&](const char* name) { return Value{&g, g.add_input(name, {DType::f32, shape})}; };
@@ -23,9 +25,10 @@ ir::Graph losses(const Shape& shape, const std::vector<Index>& rows, const std::
   const Value x = input("x"), y = input("y");
   const Value p = log_softmax(x), q = log_softmax(y);
   const Value norm = along(ops::rsqrt(ops::sum(x * x, rows, ops::Keep::yes) + 1.0));
-  const Value scaled = x * norm - y;
-  g.set_outputs(
-      {ops::sum(ops::exp(p) * (p - q), all).id, ops::sum(scaled * scaled, all).id, ops::max(scaled, all).id});
+  const Value scaled = x * norm - y, sizes = ops::abs(x * norm) + ops::abs(y);
+  g.set_outputs({ops::sum(ops::exp(p) * (p - q), all).id, ops::sum(scaled * scaled, all).id,
+                 ops::max(scaled, all).id, ops::sum(ops::exp(p) * (ops::abs(p) + ops::abs(q)), all).id,
+                 ops::sum(sizes * sizes, all).id, ops::max(sizes, all).id});
   return g;
 }
 
@@ -50,11 +53,18 @@ TEST(SumsByRows, AreTheSumsOverAllAxes) {
       const auto want = ops::evaluate(graph, inputs),
                  got = runner.run(passes::run_pipeline(graph, runner.device->target()), inputs);
       ASSERT_EQ(got.size(), want.size());
-      for (std::size_t o = 0; o < got.size(); ++o)
+      // Each level of a sum of n terms is off by (n - 1) roundings of the terms' magnitudes (N. Higham,
+      // Accuracy and Stability of Numerical Algorithms, 4.2); a term by those of a row's sum and of a few
+      // steps.
+      Index row = 1;
+      for (const Index axis : c.rows) row *= c.shape[static_cast<int>(axis)];
+      constexpr double kSteps = 64;
+      const double roundings = static_cast<double>(2 * row + c.shape.size() / row) + kSteps;
+      const std::size_t results = want.size() / 2;
+      for (std::size_t o = 0; o < results; ++o)
         for (std::size_t i = 0; i < want[o].f.size(); ++i)
-          // Rows are summed apart, so that errors are a few roundings of a sum of the terms' magnitudes,
-          // which is no more than some times the result here.
-          EXPECT_NEAR(got[o].f[i], want[o].f[i], 2e-5 * (1 + std::abs(want[o].f[i]))) << "output " << o;
+          EXPECT_NEAR(got[o].f[i], want[o].f[i], roundings * 0x1p-24 * want[results + o].f[i])
+              << "output " << o;
     }
   }
 }

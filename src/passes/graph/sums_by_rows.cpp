@@ -20,9 +20,9 @@ using ir::Value;
 
 constexpr std::size_t kMostSeen = 64;  // nodes between a sum and the statistics: chosen
 
-// Whether a value is a reduction of a tensor of this shape, but for its own shape and pointwise steps of its
-// own size. Statistics of another tensor's rows, as the sums of weights that attention divides by, stand
-// where a product is on chip.
+// Whether a value was made from a reduction of a tensor of this shape by reshapes and pointwise steps.
+// Statistics of another tensor do not count: attention divides by sums of weights, but has a product on chip
+// and no row of it.
 bool comes_from_reduction_of(const Shape& shape, const Graph& graph, NodeId id) {
   for (std::size_t steps = 0; steps < kMostSeen; ++steps) {
     const Node& n = graph.node(id);
@@ -30,7 +30,7 @@ bool comes_from_reduction_of(const Shape& shape, const Graph& graph, NodeId id) 
     const bool passes =
         n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast || n.op->kind == OpClass::reshape;
     if (!passes || n.operands.empty()) return false;
-    // Of several operands the first that is no constant: what is added to a variance is one.
+    // The first operand that is no constant leads on: what is added to a variance is one.
     const auto next = std::find_if(n.operands.begin(), n.operands.end(),
                                    [&](NodeId o) { return graph.node(o).op->kind != OpClass::constant; });
     if (next == n.operands.end()) return false;
@@ -39,7 +39,8 @@ bool comes_from_reduction_of(const Shape& shape, const Graph& graph, NodeId id) 
   return false;
 }
 
-// The axes along which statistics are stretched into a value: of the first that pointwise steps lead to.
+// The axes along which statistics are stretched into a value. The first statistics that pointwise steps lead
+// to decide.
 std::vector<Index> stretched_axes(const Graph& graph, NodeId value) {
   std::set<NodeId> seen;
   std::vector<NodeId> left{value};

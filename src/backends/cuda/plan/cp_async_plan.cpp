@@ -37,7 +37,8 @@ Status check_copies(const Kernel& kernel, const CudaPlan& plan) {
   return Unit{};
 }
 
-// A row of k has four places besides (FmaBlock::pitch in tw_cuda/fma_dot.cuh).
+// A block of fma_blocks in shared memory, with the four places that pad each k (FmaBlock::pitch in
+// tw_cuda/fma_dot.cuh).
 Index fma_block_bytes(const TensorOperand& o) {
   constexpr Index kPadded = 4;
   return (o.rows + kPadded) * o.depth * static_cast<Index>(size_bytes(o.dtype));

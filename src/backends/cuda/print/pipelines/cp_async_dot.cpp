@@ -57,13 +57,13 @@ void print_dot_blocks(KernelPrinter& k) {
                stages(k.plan().schedule));
 }
 
-// Until the block that is multiplied next is there, and all threads are done with the one before.
+// Waits until the block that is multiplied next is there, and all threads are done with the one before.
 void CpAsyncDot::print_wait(int ahead) {
   out_.line("copy_async_wait<{}>();", ahead - 1);
   out_.write("__syncthreads();");
 }
 
-// What the threads multiply with first; each block's product loads the first parts of the next one.
+// Loads what the threads multiply with first; each block's product loads the first parts of the next block.
 void CpAsyncDot::print_first_parts(const TileFrame& f, int ahead) {
   need("fma_dot");
   const ThreadNames thread = k_.programs().thread(f);
