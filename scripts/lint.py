@@ -217,7 +217,7 @@ def main():
     units = units_of(todo, all_flags)
     print(f"lint: {len(chosen)} sources, {len(chosen) - len(todo)} known to be clean", flush=True)
     CACHE.mkdir(parents=True, exist_ok=True)
-    started, done, seen = time.monotonic(), 0, set()
+    started, done, seen = time.monotonic(), 0, {}  # seen: in the order of their finding
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = {pool.submit(tidy, build, unit, all_flags[unit[0]]): unit for unit in units}
         for job in concurrent.futures.as_completed(jobs):
@@ -225,13 +225,16 @@ def main():
             clean = clean and not complaints
             for complaint in DIAGNOSTIC.split(complaints):
                 if complaint not in seen:
-                    seen.add(complaint)
+                    seen[complaint] = None
                     print(complaint, end="")
             if not complaints:
                 for source in jobs[job]:
                     (CACHE / keys[source]).touch()
             done += len(jobs[job])
             print(f"lint: {done} of {len(todo)}, {time.monotonic() - started:.0f} s", flush=True)
+    # A log may be kept from its end alone: what was found stands there once more, a line each.
+    for complaint in filter(None, seen):
+        print(complaint.splitlines()[0])
     print("lint: clean" if clean else "lint: not clean")
     sys.exit(0 if clean else 1)
 

@@ -59,7 +59,8 @@ TEST(SumsByRows, AreTheSumsOverAllAxes) {
       Index row = 1;
       for (const Index axis : c.rows) row *= c.shape[static_cast<int>(axis)];
       constexpr double kSteps = 64;
-      const double roundings = static_cast<double>(2 * row + c.shape.size() / row) + kSteps;
+      const Index rows = c.shape.size() / row;
+      const double roundings = static_cast<double>(2 * row + rows) + kSteps;
       const std::size_t results = want.size() / 2;
       for (std::size_t o = 0; o < results; ++o)
         for (std::size_t i = 0; i < want[o].f.size(); ++i)
