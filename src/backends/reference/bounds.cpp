@@ -1,5 +1,6 @@
 // Error bounds of what lies in memory.
 #include "backends/reference/bounds_context.h"
+#include "backends/reference/short_forms.h"
 
 #include <algorithm>
 #include <limits>
@@ -34,7 +35,7 @@ double stored_error(DType dtype, double value, double error) {
 
 BoundsTracker::BoundsTracker(const Kernel& kernel, const std::vector<BoundView>& views,
                              const std::vector<ViewBinding>& bindings, ErrorModel model)
-    : kernel_(kernel), model_(model), views_(views.size()) {
+    : kernel_(kernel), model_(model), short_forms_(short_form_errors(kernel)), views_(views.size()) {
   const std::vector<tile::ViewUse> uses = view_uses(kernel);
   for (std::size_t v = 0; v < views.size(); ++v) {
     ViewErrors& errors = views_[v];

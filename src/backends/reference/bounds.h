@@ -12,8 +12,10 @@ namespace tilewright::reference {
 // How much a primitive's result moves when its operands move by their errors; y is the result.
 double spread(tile::Prim prim, double y, const double value[3], const double error[3], int arity);
 
-// The error of the result of a compute op. May turn a float that overflows its type into infinity.
-void propagate(const tile::Kernel& kernel, const tile::Op& op, const ErrorModel& model, Values& values);
+// The error of the result of a compute op, whose primitive may err by `short_form` of its result beside its
+// own bound. May turn a float that overflows its type into infinity.
+void propagate(const tile::Kernel& kernel, const tile::Op& op, const ErrorModel& model, double short_form,
+               Values& values);
 
 // The largest change that rounding to `dtype` can bring near `value`: half the distance of its neighbours.
 double half_spacing(DType dtype, double value);
@@ -23,7 +25,9 @@ class BoundsTracker {
   BoundsTracker(const tile::Kernel& kernel, const std::vector<BoundView>& views,
                 const std::vector<ViewBinding>& bindings, ErrorModel model);
 
-  void compute(const tile::Op& op, Values& values) const { propagate(kernel_, op, model_, values); }
+  void compute(const tile::Op& op, Values& values) const {
+    propagate(kernel_, op, model_, short_forms_[static_cast<std::size_t>(op.results[0])], values);
+  }
   void load(const tile::Op& op, const BlockWalk& walk, Values& values) const;
   void store(const tile::Op& op, const BlockWalk& walk, const Values& values);
   void gather(const tile::Op& op, const BoundView& view, Values& values) const;
@@ -51,6 +55,7 @@ class BoundsTracker {
 
   const tile::Kernel& kernel_;
   ErrorModel model_;
+  std::vector<double> short_forms_;  // by value
   std::vector<ViewErrors> views_;
 };
 

@@ -59,7 +59,8 @@ void apply_float(const Context& c) {
     }
     double& y = result.f[n];
     const double moved = spread(c.op.prim, y, value, error, arity);
-    double own = c.model.scale * own_error(c.op.prim, dtype, y, value, moved);
+    double own =
+        c.model.scale * std::max(own_error(c.op.prim, dtype, y, value, moved), c.short_form * std::abs(y));
     if (c.model.flush_subnormals && y != 0 && std::abs(y) < min_normal(dtype)) own += min_normal(dtype);
     result.error[n] = std::isfinite(y) ? settle(dtype, y, moved + own) : moved == 0 ? 0 : kInfinity;
   }
@@ -206,8 +207,9 @@ void move(const Context& c) {
 
 }  // namespace
 
-void propagate(const Kernel& kernel, const Op& op, const ErrorModel& model, Values& values) {
-  const Context c{kernel, op, model, values};
+void propagate(const Kernel& kernel, const Op& op, const ErrorModel& model, double short_form,
+               Values& values) {
+  const Context c{kernel, op, model, short_form, values};
   c.result().error.assign(static_cast<std::size_t>(c.result_type().size()), 0);
   switch (op.kind) {
     case OpKind::broadcast:

@@ -31,6 +31,7 @@ struct Context {
   const tile::Kernel& kernel;
   const tile::Op& op;
   const ErrorModel& model;
+  double short_form;  // of the op's primitive: short_forms.h
   Values& values;
   const Tile& operand(std::size_t i) const { return at(values, op.operands[i]); }
   const tile::TileType& type(std::size_t i) const { return kernel.type(op.operands[i]); }

@@ -164,6 +164,34 @@ double bound_of(const std::function<Value(Builder&, Value)>& f, float x) {
   return bounds->views[1][0];
 }
 
+// What may be stored of v in `stored`, read as f64 behind it.
+double bound_stored(const std::function<Value(Builder&, Value)>& f, float x, DType stored) {
+  Builder k("k");
+  const View vx = k.view("x", DType::f32, {1}, {.align_bytes = 4}),
+             vy = k.view("y", stored, {1}, {.align_bytes = 1});
+  k.store(vy, {0}, k.cast(f(k, k.load(vx, {0}, {.shape = {1}})), stored));
+  double y = 0;
+  const auto bytes = static_cast<Index>(size_bytes(stored));
+  const auto bounds = run_with_bounds(
+      k.finish({{{1, 1}}}), {{.data = &x, .extent_bytes = 4}, {.data = &y, .extent_bytes = bytes}}, {});
+  return bounds->views[1][0];
+}
+
+// A sine of 2^-11 below the middle of two 8-bit floats may be stored as either, unless it was used exactly.
+TEST(ErrorBounds, HoldWhatShortFormsMayErrBy) {
+  const auto plain = [](Builder&, Value v) { return sin(v); };
+  const float below_the_middle = std::asin(0.9375F * (1 - 0x1p-11F)), far_below = std::asin(0.93F);
+  EXPECT_GE(bound_stored(plain, below_the_middle, DType::f8e5m2), 0.125);
+  EXPECT_EQ(bound_stored(plain, far_below, DType::f8e5m2), 0);
+  const auto summed = [](Builder&, Value v) { return sin(v) + 0; };
+  EXPECT_EQ(bound_stored(summed, below_the_middle, DType::f8e5m2), 0) << "a sum on the way";
+  const auto exponential = [](Builder&, Value v) { return exp(v); };
+  const float ln = std::log(0.9375F);
+  EXPECT_GE(bound_stored(exponential, ln - 0x1p-18F, DType::f8e5m2), 0.125);
+  EXPECT_EQ(bound_stored(exponential, ln - 0x1p-14F, DType::f8e5m2), 0) << "it has no coarse form";
+  EXPECT_LT(bound_of(plain, below_the_middle), 0x1p-21) << "f64 is stored";
+}
+
 TEST(ErrorBounds, AreZeroWhereNothingRounds) {
   EXPECT_EQ(bound_of([](Builder&, Value v) { return v * 2 + 1; }, 3), 0);
   EXPECT_EQ(bound_of([](Builder& k, Value v) { return -k.cast(k.cast(v, DType::bf16), DType::f32); }, 0.1f),

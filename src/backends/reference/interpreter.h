@@ -50,8 +50,8 @@ struct ErrorBounds {
 };
 
 // Runs the kernel as run() does and carries beside each value a bound on what rounding in the value's type
-// may change: the primitives' ulps, (n - 1) roundings of a sum of n, casts, and their propagation through
-// everything that follows.
+// may change: the primitives' ulps, or what their short forms may err by (docs/numerics.md), (n - 1)
+// roundings of a sum of n, casts, and their propagation through everything that follows.
 Result<ErrorBounds> run_with_bounds(const tile::Kernel& kernel, const std::vector<ViewBinding>& views,
                                     const std::vector<std::int64_t>& scalars, const ErrorModel& model = {});
 
