@@ -1,10 +1,10 @@
 // Compiled functions: tracing once per key, guards, graph breaks, and the calls after that.
 #include "ir/text.h"
 #include "runtime/outputs_apart.h"
-#include "tensor/dynamic.h"
 #include "tensor/explain.h"
 #include "tensor/in_place.h"
 #include "tensor/index_check.h"
+#include "tensor/specialisation.h"
 #include "tensor/trace.h"
 
 #include <tilewright/base/clock.h>
@@ -16,43 +16,6 @@
 #include <mutex>
 
 namespace tilewright::detail {
-
-namespace {
-
-// What a specialisation was made for.
-struct Guard {
-  ir::Type type;
-  std::shared_ptr<runtime::Device> device;  // of one Context: another has its own, of the same name
-  friend bool operator==(const Guard&, const Guard&) = default;
-};
-
-}  // namespace
-
-// The function's graph as it was compiled for a way of calling it.
-struct Program {
-  std::vector<passes::Overwrite> over;  // what it was to write over its inputs
-  std::shared_ptr<CompiledGraph> graph;
-};
-
-struct Specialisation {
-  std::weak_ptr<ContextState> context;  // what was compiled goes when it has gone
-  std::vector<Guard> guards;
-  std::string reason;
-  std::optional<ir::Graph>
-      recorded;  // nothing where the function reads values on the host: then it is traced at each call
-  std::vector<Program> programs;     // of it, the one called last first
-  std::vector<Tensor> captured;      // tensors with memory that the function used beside its arguments
-  std::vector<std::size_t> draws;    // which of the graph's inputs are seeds, drawn at each call
-  std::vector<PendingCheck> checks;  // what the last outputs of the graph tell
-  std::vector<Break> breaks;
-  std::vector<Piece> pieces;          // of the last call, where there are breaks
-  std::string traced;                 // the graph as written
-  std::string dynamic;                // what came of the dynamic dimensions
-  std::vector<std::string> in_place;  // of the last into() that wrote its outputs over what it reads
-  double compile_ms = 0;
-  CompileTimes times;
-  std::shared_ptr<CompiledGraph> graph() const { return programs.empty() ? nullptr : programs[0].graph; }
-};
 
 namespace {
 GraphOptions graph_options(const CompileOptions& o) {
@@ -75,7 +38,17 @@ struct CompiledCore::State {
   // taken together, so that no thread holds one of them while it waits for the other.
   std::recursive_mutex mutex;
 
-  Specialisation* find(const std::vector<Tensor>& args);
+  SizeHistory history;
+  // Whether a specialisation for a range will do, or only one that is for the arguments' sizes alone: what
+  // writes over its inputs was proved for these.
+  enum class Sizes : std::uint8_t { of_a_range, alone };
+
+  Specialisation* find(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                       const Location& where, Sizes sizes = Sizes::of_a_range);
+  Specialisation& specialised(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                              const Location& where, Sizes sizes);
+  TracedAt traced_at(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
+                     const std::shared_ptr<ContextState>& context, const Location& where);
   Specialisation& specialise(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
                              std::vector<Tensor>& ran, const Location& where);
   CompiledGraph& program(Specialisation& s, const std::vector<passes::Overwrite>& over,
@@ -92,38 +65,6 @@ CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
 CompiledCore::~CompiledCore() = default;
 
 namespace {
-
-bool matches(const Specialisation& s, const std::vector<Tensor>& args) {
-  if (s.guards.size() != args.size()) return false;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const TensorImpl& t = *args[i].impl();
-    if (!(s.guards[i].type == t.type) || s.guards[i].device != t.device) return false;
-  }
-  return true;
-}
-
-std::string recompile_reason(const std::vector<std::shared_ptr<Specialisation>>& known,
-                             const std::vector<Guard>& guards) {
-  if (known.empty()) return "first call";
-  const std::vector<Guard>& last = known.front()->guards;
-  if (last.size() != guards.size())
-    return fmt::format("{} arguments instead of {}", guards.size(), last.size());
-  for (std::size_t i = 0; i < guards.size(); ++i) {
-    if (!(guards[i].type == last[i].type))
-      return fmt::format("argument {} is {}, was {}", i, to_string(guards[i].type), to_string(last[i].type));
-    const std::string &now = guards[i].device->name(), &then = last[i].device->name();
-    if (now != then) return fmt::format("argument {} is on {}, was on {}", i, now, then);
-    if (guards[i].device != last[i].device) return fmt::format("argument {} is of another Context", i);
-  }
-  return "the previous specialisation was dropped";
-}
-
-std::vector<Guard> guards_of(const std::vector<Tensor>& args) {
-  std::vector<Guard> guards;
-  guards.reserve(args.size());
-  for (const Tensor& a : args) guards.push_back({a.impl()->type, a.impl()->device});
-  return guards;
-}
 
 // Runs what was recorded since the last graph break, or writes it into the function that encloses this one.
 // Results on other devices were made at once: they are the caller's as they are.
@@ -197,16 +138,33 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
   });
 }
 
-// The specialisation for these arguments, made if there is none; null when the function must be traced at
-// each call.
-Specialisation* CompiledCore::State::find(const std::vector<Tensor>& args) {
+// The function as it is recorded for other sizes than those of the arguments' memory: none of its values can
+// be computed.
+TracedAt CompiledCore::State::traced_at(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
+                                        const std::shared_ptr<ContextState>& context, const Location& where) {
+  const std::uint64_t drawn = context->random_calls;
+  Recorded again = record(args, types, context, where, "traced for other sizes");
+  context->random_calls = drawn;
+  finish(again);
+  return TracedAt(*again.trace);
+}
+
+// The specialisation for these arguments, with their sizes; null where there is none.
+Specialisation* CompiledCore::State::find(const std::vector<Tensor>& args,
+                                          const std::shared_ptr<ContextState>& context, const Location& where,
+                                          Sizes sizes) {
   auto& known = specialisations;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (!matches(*known[i], args)) continue;
+  const auto used = [&](std::size_t i) {
     const auto at = known.begin() + static_cast<std::ptrdiff_t>(i);
     if (i != 0) std::rotate(known.begin(), at, at + 1);
     return known.front().get();
-  }
+  };
+  for (std::size_t i = 0; i < known.size(); ++i)
+    if (!known[i]->range && matches(*known[i], args)) return used(i);
+  if (sizes == Sizes::alone) return nullptr;
+  const auto traced = [&] { return traced_at(args, types_of(args), context, where); };
+  for (std::size_t i = 0; i < known.size(); ++i)
+    if (serves(*known[i], args) && take_sizes(*known[i], args, traced)) return used(i);
   return nullptr;
 }
 
@@ -237,7 +195,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
   } else {
     finish(recorded);
     context->random_calls = drawn;  // the seeds are drawn at the call
-    fresh->traced = ir::print(trace.graph);
+    fresh->reads_shapes = trace.reads_shapes;
     fresh->recorded = trace.graph;
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());
@@ -266,24 +224,19 @@ CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector
   DeviceState& device = context->device(s.guards[0].device->name());
   GraphOptions how = graph_options(options);
   how.over = over;
+  const TraceAt trace_at = [&](const std::vector<ir::Type>& other) {
+    return traced_at(args, other, context, where);
+  };
+  bool shares_kernels = false;
   try {
     Program fresh{over, nullptr};
-    if (options.dynamic.empty()) {
-      fresh.graph = compile_graph(device, *s.recorded, how);
-    } else {
+    if (!options.dynamic.empty()) {
       const std::vector<ir::Type> types = types_of(args);
       check_dynamic(options.dynamic, types, where);
-      const auto trace_at = [&](const std::vector<ir::Type>& other) {
-        // Its values are of other sizes than the arguments' memory: none of them can be computed.
-        const std::uint64_t drawn = context->random_calls;
-        Recorded again = record(args, other, context, where, "traced for other sizes");
-        context->random_calls = drawn;
-        finish(again);
-        return again.trace->graph;
-      };
       fresh.graph = compile_for_sizes(device, *s.recorded, trace_at, types, options.dynamic, how, s.dynamic);
-      if (!fresh.graph) fresh.graph = compile_graph(device, *s.recorded, how);
+      shares_kernels = fresh.graph != nullptr;
     }
+    if (!fresh.graph) fresh.graph = compile_graph(device, *s.recorded, how);
     s.programs.insert(s.programs.begin(), std::move(fresh));
   } catch (...) {
     if (s.programs.empty())
@@ -291,6 +244,12 @@ CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector
     throw;
   }
   if (s.programs.size() > kMostPrograms) s.programs.pop_back();
+  if (shares_kernels && s.programs.size() == 1 && over.empty() && !options.max_autotune) {
+    open_range(s, history, device, trace_at, options.dynamic, how);
+    // Those for single sizes that it serves are done with.
+    std::erase_if(specialisations,
+                  [&](const auto& other) { return other.get() != &s && replaces(s, *other); });
+  }
   const double ms = ms_since(start);
   const runtime::BuildTimes built = s.programs.front().graph->executable->take_build_times();
   s.times.print_ms += built.print_ms;
@@ -329,7 +288,13 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
     const Aside aside(context, "call on " + args[0].device(), args, {}, where);
     return call(args, where);
   }
-  Specialisation* s = state_->find(args);
+  using Sizes = State::Sizes;
+  const auto find = [&] {
+    return at_place(where, [&] {
+      return state_->find(args, context, where, context->recording ? Sizes::alone : Sizes::of_a_range);
+    });
+  };
+  Specialisation* s = find();
   // Inside another function that is being recorded this one may capture its values, or draw random numbers
   // that belong to it: whether it does is seen by recording.
   if ((s && !s->recorded) || context->recording) {
@@ -337,7 +302,7 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
     std::vector<Break> breaks = recorded.trace->breaks;
     std::vector<Tensor> results =
         at_place(where, [&] { return run_rest(recorded, context, context->device(args[0].device())); });
-    s = state_->find(args);  // the function may have called itself
+    s = find();  // the function may have called itself
     if (s && !s->recorded) {
       s->breaks = std::move(breaks);
       s->pieces = std::move(recorded.trace->pieces);
@@ -403,9 +368,13 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
     own = apart_from_recordings(arguments);
   }
   const std::vector<Tensor>& args = aside ? own : arguments;
-  Specialisation& s = specialised(args, context, where);
+  using Sizes = State::Sizes;
+  Specialisation* found = &state_->specialised(args, context, where, Sizes::of_a_range);
+  if (found->range && writes_over(outputs, args, found->captured))
+    found = &state_->specialised(args, context, where, Sizes::alone);
+  Specialisation& s = *found;
   const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
-  const std::vector<ir::Type> types = output_types(*s.recorded);
+  const std::vector<ir::Type> types = s.range ? s.graph()->outputs : output_types(*s.recorded);
   const std::size_t count = types.size() - 2 * s.checks.size();
   if (outputs.size() != count)
     throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
@@ -433,27 +402,28 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
 }
 
 // The function as one program.
-Specialisation& CompiledCore::specialised(const std::vector<Tensor>& args,
-                                          const std::shared_ptr<ContextState>& context,
-                                          const Location& where) {
+Specialisation& CompiledCore::State::specialised(const std::vector<Tensor>& args,
+                                                 const std::shared_ptr<ContextState>& context,
+                                                 const Location& where, Sizes sizes) {
   if (context->recording)
     throw Error("a function that is recorded has no values to run this with: call it outside", where);
-  Specialisation* s = state_->find(args);
-  std::vector<Tensor> ran;
-  if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
-  if (!s->recorded)
-    throw Error(
-        "the function has graph breaks, so it is no single program: explain() names the lines. Call it "
-        "and use what it returns",
-        where);
-  return *s;
+  return at_place(where, [&]() -> auto& {
+    Specialisation* s = find(args, context, where, sizes);
+    std::vector<Tensor> ran;
+    if (!s) s = &specialise(args, context, ran, where);
+    if (!s->recorded)
+      throw Error(
+          "the function has graph breaks, so it is no single program: explain() names the lines. Call it "
+          "and use what it returns");
+    return *s;
+  });
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
-  Specialisation& s = specialised(args, context, where);
+  Specialisation& s = state_->specialised(args, context, where, State::Sizes::of_a_range);
   if (s.programs.empty())
     at_place(where, [&] {
       state_->program(s, Donation::wishes(state_->options.donate, args.size()), args, context, where);
@@ -484,7 +454,7 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
   for (std::size_t i = 0; i < kernels.size(); ++i)
     own->executable->replace(i, i == kernel ? *loaded : kernels[i]);
   own->tuning = call.graph->tuning;
-  state_->find(args)->programs.front().graph = std::move(own);
+  state_->find(args, context, where)->programs.front().graph = std::move(own);
 }
 
 void CompiledCore::measure(const std::vector<Tensor>& args, const Location& where) {
@@ -516,7 +486,7 @@ SpecialisationReport report_of(const Specialisation& s, const CompileOptions& op
   r.compile_ms = s.compile_ms;
   r.times = s.times;
   r.draws = static_cast<int>(s.draws.size());
-  r.graph = s.traced;
+  if (s.recorded) r.graph = ir::print(*s.recorded);
   for (const Break& b : s.breaks)
     r.breaks.push_back(fmt::format("{} at {}{}", b.what, b.location,
                                    b.cost_ms > 0 ? fmt::format(", {:.3f} ms", b.cost_ms) : ""));

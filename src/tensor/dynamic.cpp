@@ -40,6 +40,23 @@ std::size_t argument_count(const tile::Plan& plan) {
 
 }  // namespace
 
+TracedAt::TracedAt(const Trace& trace)
+    : graph(trace.graph),
+      captured(trace.inputs.begin() + static_cast<std::ptrdiff_t>(trace.arguments), trace.inputs.end()),
+      draws(trace.draws),
+      checks(trace.checks) {}
+
+bool TracedAt::uses_what(const TracedAt& other, std::size_t arguments) const {
+  if (draws != other.draws || checks.size() != other.checks.size() ||
+      captured.size() != other.captured.size())
+    return false;
+  for (std::size_t i = 0; i < captured.size(); ++i) {
+    const bool drawn = std::find(draws.begin(), draws.end(), arguments + i) != draws.end();
+    if (!drawn && captured[i].impl() != other.captured[i].impl()) return false;
+  }
+  return true;
+}
+
 void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir::Type>& arguments,
                    const Location& where) {
   for (const DynamicDim& d : dynamic) {
@@ -62,7 +79,7 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
                                                  const GraphOptions& options, std::string& how) {
   const auto other = [&](std::size_t i) -> std::optional<ir::Graph> {
     if (i == kProbes) return std::nullopt;
-    return trace_at(types_at(arguments, dynamic, static_cast<int>(i)));
+    return trace_at(types_at(arguments, dynamic, static_cast<int>(i))).graph;
   };
   SizeFamily::Shared shared = family_of(device, graph, options)->shared(device, graph, other);
   how = shared.graph ? fmt::format("kernels take up to {} sizes as arguments",

@@ -129,7 +129,6 @@ class Compiled;
 namespace detail {
 
 struct CompiledGraph;
-struct Specialisation;
 // What a call with certain arguments runs: a graph compiled for them, and its inputs (the arguments, then
 // what the function captured, with the seeds of the next call).
 struct CompiledCall {
@@ -158,8 +157,6 @@ class CompiledCore {
 
  private:
   struct State;
-  Specialisation& specialised(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
-                              const Location& where);
   std::unique_ptr<State> state_;
 };
 

@@ -1,0 +1,142 @@
+// Guards, and the sizes of a range.
+#include "tensor/specialisation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace tilewright::detail {
+
+bool matches(const Specialisation& s, const std::vector<Tensor>& args) {
+  if (s.guards.size() != args.size()) return false;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const TensorImpl& t = *args[i].impl();
+    if (!(s.guards[i].type == t.type) || s.guards[i].device != t.device) return false;
+  }
+  return true;
+}
+
+std::string recompile_reason(const std::vector<std::shared_ptr<Specialisation>>& known,
+                             const std::vector<Guard>& guards) {
+  if (known.empty()) return "first call";
+  const std::vector<Guard>& last = known.front()->guards;
+  if (last.size() != guards.size())
+    return fmt::format("{} arguments instead of {}", guards.size(), last.size());
+  for (std::size_t i = 0; i < guards.size(); ++i) {
+    if (!(guards[i].type == last[i].type))
+      return fmt::format("argument {} is {}, was {}", i, to_string(guards[i].type), to_string(last[i].type));
+    const std::string &now = guards[i].device->name(), &then = last[i].device->name();
+    if (now != then) return fmt::format("argument {} is on {}, was on {}", i, now, then);
+    if (guards[i].device != last[i].device) return fmt::format("argument {} is of another Context", i);
+  }
+  return "the previous specialisation was dropped";
+}
+
+std::vector<Guard> guards_of(const std::vector<Tensor>& args) {
+  std::vector<Guard> guards;
+  guards.reserve(args.size());
+  for (const Tensor& a : args) guards.push_back({a.impl()->type, a.impl()->device});
+  return guards;
+}
+
+namespace {
+
+bool is_dynamic(const std::vector<DynamicDim>& dynamic, std::size_t argument, int axis) {
+  return std::any_of(dynamic.begin(), dynamic.end(), [&](const DynamicDim& d) {
+    return d.argument == static_cast<int>(argument) && d.axis == axis;
+  });
+}
+
+// Whether arguments differ in dynamic dimensions alone.
+bool alike(const std::vector<ir::Type>& a, const std::vector<ir::Type>& b,
+           const std::vector<DynamicDim>& dynamic) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const Shape &x = a[i].shape, &y = b[i].shape;
+    if (a[i].dtype != b[i].dtype || x.rank() != y.rank()) return false;
+    for (int axis = 0; axis < x.rank(); ++axis)
+      if (x[axis] != y[axis] && !is_dynamic(dynamic, i, axis)) return false;
+  }
+  return true;
+}
+
+std::vector<const ir::Type*> types_at(const std::vector<Tensor>& args) {
+  std::vector<const ir::Type*> out;
+  out.reserve(args.size());
+  for (const Tensor& a : args) out.push_back(&a.impl()->type);
+  return out;
+}
+
+}  // namespace
+
+void open_range(Specialisation& s, SizeHistory& history, DeviceState& device, const TraceAt& trace_at,
+                const std::vector<DynamicDim>& dynamic, const GraphOptions& options) {
+  constexpr std::size_t kMostCalled = 8;
+  std::vector<ir::Type> now;
+  for (const Guard& g : s.guards) now.push_back(g.type);
+  // Axes of no or one element are lowered another way, and say nothing of others.
+  const auto is_short = [&](const DynamicDim& d) {
+    return now[static_cast<std::size_t>(d.argument)].shape[d.axis] < 2;
+  };
+  if (std::any_of(dynamic.begin(), dynamic.end(), is_short)) return;
+  history.called.insert(history.called.begin(), now);
+  if (history.called.size() > kMostCalled) history.called.pop_back();
+  std::vector<std::vector<ir::Type>> seen;
+  for (const std::vector<ir::Type>& types : history.called)
+    if (alike(now, types, dynamic)) seen.push_back(types);
+  // Functions whose sizes share nothing pay for a few attempts, not for one at each size.
+  if (seen.size() < 2 || !std::has_single_bit(++history.attempts)) return;
+  auto range = SizeRange::open(device,
+                               {.graph = *s.programs.front().graph,
+                                .traced = {*s.recorded, s.captured, s.draws, s.checks},
+                                .seen = seen,
+                                .dynamic = dynamic,
+                                .reads_shapes = s.reads_shapes},
+                               trace_at, options);
+  if (!range) {
+    s.dynamic += "; each size is lowered: " + range.error().message;
+    return;
+  }
+  history.attempts = 0;
+  s.range = std::move(*range);
+  s.dynamic += fmt::format("; for {}{}", s.range->guard(),
+                           s.reads_shapes ? "; recorded at each, as the function reads shapes" : "");
+}
+
+bool replaces(const Specialisation& s, const Specialisation& other) {
+  if (!s.range || other.range || !other.recorded || s.guards.size() != other.guards.size()) return false;
+  std::vector<const ir::Type*> types;
+  for (std::size_t i = 0; i < s.guards.size(); ++i) {
+    if (s.guards[i].device != other.guards[i].device) return false;
+    types.push_back(&other.guards[i].type);
+  }
+  const bool writes_over = std::any_of(other.programs.begin(), other.programs.end(),
+                                       [](const Program& p) { return !p.over.empty(); });
+  return !writes_over && s.range->sizes_of(types).has_value();
+}
+
+bool serves(const Specialisation& s, const std::vector<Tensor>& args) {
+  if (!s.range || s.guards.size() != args.size()) return false;
+  for (std::size_t i = 0; i < args.size(); ++i)
+    if (s.guards[i].device != args[i].impl()->device) return false;
+  return s.range->sizes_of(types_at(args)).has_value();
+}
+
+bool take_sizes(Specialisation& s, const std::vector<Tensor>& args, const std::function<TracedAt()>& traced) {
+  auto sizes = s.range->sizes_of(types_at(args));
+  if (*sizes == s.sizes) return true;
+  const std::vector<std::int64_t> numbers = s.range->numbers_at(*sizes);
+  try {
+    if (s.range->reads_shapes() && !s.range->is_of(traced(), numbers)) return false;
+  } catch (const Error&) {
+    return false;  // recorded for these alone it says why
+  }
+  s.sizes.clear();  // where memory cannot be had the program is of no size
+  s.range->set(*s.programs.front().graph, s.checks, numbers);
+  s.sizes = std::move(*sizes);
+  for (std::size_t i = 0; i < args.size(); ++i) s.guards[i].type = args[i].impl()->type;
+  return true;
+}
+
+}  // namespace tilewright::detail
