@@ -48,13 +48,14 @@ class SizeRange::Opening {
     out_.before_graph_ = numbers_of(of_.graph.compiled.plan, of_.traced).size();
     if (!name_sizes()) return failure(Failure::Kind::unsupported, "more than three sizes differ");
     samples_.insert({now_, numbers(of_.graph.compiled.plan, of_.traced)});
-    if (!find_bounds() || !find_remainders())
-      return failure(Failure::Kind::unsupported, "other sizes have other kernels" + why_not_);
-    std::vector<passes::SizeSample> samples;
-    for (const auto& [sizes, numbers] : samples_)
-      if (numbers) samples.push_back({sizes, *numbers});
-    auto formulas = passes::SizeFormulas::found(samples);
-    if (!formulas) return formulas.error();
+    if (!find_bounds()) return others();
+    Result<passes::SizeFormulas> formulas = failure(Failure::Kind::unsupported, "");
+    for (const Window window : {Window::short_one, Window::whole}) {
+      if (!find_remainders(window)) continue;
+      formulas = passes::SizeFormulas::found(taken());
+      if (formulas) break;
+    }
+    if (!formulas) return formulas.error().message.empty() ? others() : formulas.error();
     out_.formulas_ = std::move(*formulas);
     out_.traced_ = of_.traced;
     return std::move(out_);
@@ -62,6 +63,18 @@ class SizeRange::Opening {
 
  private:
   using Numbers = std::optional<std::vector<passes::PlanNumber>>;
+  enum class Window : std::uint8_t { short_one, whole };
+
+  Failure others() const {
+    return failure(Failure::Kind::unsupported, "other sizes have other kernels" + why_not_);
+  }
+
+  std::vector<passes::SizeSample> taken() const {
+    std::vector<passes::SizeSample> out;
+    for (const auto& [sizes, numbers] : samples_)
+      if (numbers) out.push_back({sizes, *numbers});
+    return out;
+  }
 
   std::vector<passes::PlanNumber> numbers(const tile::Plan& plan, const TracedAt& traced) const {
     std::vector<passes::PlanNumber> all = numbers_of(plan, traced);
@@ -174,36 +187,56 @@ class SizeRange::Opening {
     return inside;
   }
 
-  // The first of sizes in a row within the bounds that lie around the largest power of two that leaves room.
-  static Index window(const Size& size) {
+  // The largest power of two of which a multiple lies within the bounds, with half a window on each side: 1
+  // where there is no room.
+  static std::pair<Index, Index> power_and_multiple(const Size& size) {
     constexpr Index kLargest = 256;  // of tiles
     const Index middle = size.least + (size.most - size.least) / 2;
     for (Index power = kLargest; power > 1; power /= 2) {
-      const Index from = middle / power * power - kWindow / 2;
-      if (from >= size.least && from + kWindow - 1 <= size.most) return from;
+      const Index multiple = middle / power * power;
+      if (multiple - kWindow / 2 >= size.least && multiple + kWindow / 2 <= size.most)
+        return {power, multiple};
     }
-    return std::max(size.least, middle - kWindow / 2);
+    return {1, middle};
   }
 
-  bool find_remainders() {
-    for (std::size_t i = 0; i < now_.size(); ++i) {
-      Size& size = out_.sizes_[i];
-      const Index from = window(size);
-      Index first = -1, step = 0;
-      std::vector<Index> at = now_;
-      for (at[i] = from; at[i] < from + kWindow && at[i] <= size.most; ++at[i]) {
-        if (!sample(at)) continue;
-        if (first < 0) first = at[i];
-        step = std::gcd(step, at[i] - first);
-        size.remainders.set(static_cast<std::size_t>(at[i]) % size.remainders.size());
-      }
-      if (first < 0) return false;
-      size.first = first;
-      // One sample of the window says nothing of others with its remainder.
-      size.step = std::max<Index>(step, 1);
-      if (step == 0 || !size.holds(now_[i])) return false;
-    }
+  bool find_remainders(Window window) {
+    for (std::size_t i = 0; i < now_.size(); ++i)
+      if (!(window == Window::short_one ? next_to_a_multiple(i) : in_a_row(i))) return false;
     return true;
+  }
+
+  // Whether a multiple of a large power of two is a sample with two sizes before and behind it: then no
+  // remainder has kernels of its own.
+  bool next_to_a_multiple(std::size_t i) {
+    Size& size = out_.sizes_[i];
+    const auto [power, multiple] = power_and_multiple(size);
+    if (power < kWindow) return false;
+    std::vector<Index> at = now_;
+    for (at[i] = multiple - 2; at[i] <= multiple + 2; ++at[i])
+      if (!sample(at)) return false;
+    size.first = multiple;
+    size.remainders.set();
+    return true;
+  }
+
+  // Which remainders are samples.
+  bool in_a_row(std::size_t i) {
+    Size& size = out_.sizes_[i];
+    const Index from = std::max(size.least, power_and_multiple(size).second - kWindow / 2);
+    size.remainders.reset();
+    Index first = -1, step = 0;
+    std::vector<Index> at = now_;
+    for (at[i] = from; at[i] < from + kWindow && at[i] <= size.most; ++at[i]) {
+      if (!sample(at)) continue;
+      if (first < 0) first = at[i];
+      step = std::gcd(step, at[i] - first);
+      size.remainders.set(static_cast<std::size_t>(at[i] % kWindow));
+    }
+    if (step == 0) return false;  // one sample says nothing of others with its remainder
+    size.first = first;
+    size.step = step;
+    return size.holds(now_[i]);
   }
 
   DeviceState& device_;

@@ -7,9 +7,10 @@
 //
 // - bounds that are linear in the sizes, or grow with each, hold between the corners of a box where they hold
 //   at the corners: every corner is a sample, and the range ends there;
-// - remainders: no multiple of anything but 1 holds at each of 32 sizes in a row. Each is a sample; those
-//   whose own kernels are others' lie outside of the range, with all sizes of the same remainder by 32, and
-//   what the rest have in common (even sizes alone) is asked of every size.
+// - remainders: no multiple of anything but 1 holds at several sizes in a row. Where a multiple of a large
+//   power of two and its neighbours are samples, sizes of every remainder are served. Otherwise 32 sizes in a
+//   row are tried: those whose own kernels are others' lie outside of the range, with all sizes of the same
+//   remainder by 32, and what the rest have in common (even sizes alone) is asked of every size.
 //
 // A function that reads shapes may do anything with them: it is recorded at every size, and takes the program
 // only where the graph is the one that the formulas give.
