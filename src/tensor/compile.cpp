@@ -142,9 +142,12 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
 // be computed.
 TracedAt CompiledCore::State::traced_at(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                                         const std::shared_ptr<ContextState>& context, const Location& where) {
-  const std::uint64_t drawn = context->random_calls;
+  struct Undrawn {
+    ContextState& context;
+    std::uint64_t drawn = context.random_calls;
+    ~Undrawn() { context.random_calls = drawn; }
+  } const undrawn{*context};
   Recorded again = record(args, types, context, where, "traced for other sizes");
-  context->random_calls = drawn;
   finish(again);
   return TracedAt(*again.trace);
 }
@@ -163,8 +166,10 @@ Specialisation* CompiledCore::State::find(const std::vector<Tensor>& args,
     if (!known[i]->range && matches(*known[i], args)) return used(i);
   if (sizes == Sizes::alone) return nullptr;
   const auto traced = [&] { return traced_at(args, types_of(args), context, where); };
-  for (std::size_t i = 0; i < known.size(); ++i)
-    if (serves(*known[i], args) && take_sizes(*known[i], args, traced)) return used(i);
+  const std::vector<std::shared_ptr<Specialisation>> ranges = known;  // recording may call this function
+  for (const std::shared_ptr<Specialisation>& s : ranges)
+    if (serves(*s, args) && take_sizes(*s, args, traced))
+      return used(static_cast<std::size_t>(std::find(known.begin(), known.end(), s) - known.begin()));
   return nullptr;
 }
 

@@ -148,7 +148,7 @@ SizeFamily::Shared SizeFamily::compared(DeviceState& device, Member& member, Row
     std::optional<ir::Graph> graph;
     try {
       graph = others(i);
-    } catch (const Error& e) {
+    } catch (const std::exception& e) {
       because(std::string("the function fails at another size: ") + e.what());
       continue;
     }

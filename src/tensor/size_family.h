@@ -20,7 +20,7 @@ class SizeFamily {
     std::shared_ptr<CompiledGraph> graph;  // null: this member needs kernels of its own
     std::string why_not;                   // then
   };
-  // The first, second … member to compare with; nullopt behind the last. May throw Error: there is no such
+  // The first, second … member to compare with; nullopt behind the last. May throw: there is no such
   // member.
   using Others = std::function<std::optional<ir::Graph>(std::size_t)>;
   // A program whose kernels serve other members, too: those that there are already, if they fit, or kernels

@@ -51,6 +51,7 @@ class SizeRange::Opening {
     if (!find_bounds()) return others();
     Result<passes::SizeFormulas> formulas = failure(Failure::Kind::unsupported, "");
     for (const Window window : {Window::short_one, Window::whole}) {
+      if (window == Window::whole && is_large()) break;
       if (!find_remainders(window)) continue;
       formulas = passes::SizeFormulas::found(taken());
       if (formulas) break;
@@ -64,6 +65,12 @@ class SizeRange::Opening {
  private:
   using Numbers = std::optional<std::vector<passes::PlanNumber>>;
   enum class Window : std::uint8_t { short_one, whole };
+
+  // Whether its lowering takes so long that few samples must do: from some tenths of a second on.
+  bool is_large() const {
+    constexpr int kManyNodes = 250;
+    return of_.traced.graph.size() > kManyNodes;
+  }
 
   Failure others() const {
     return failure(Failure::Kind::unsupported, "other sizes have other kernels" + why_not_);
@@ -95,6 +102,7 @@ class SizeRange::Opening {
     std::vector<std::vector<Index>> courses;  // each size's, at the calls
     for (const DynamicDim& d : of_.dynamic) {
       std::vector<Index> course;
+      course.reserve(of_.seen.size());
       for (const auto& types : of_.seen)
         course.push_back(types[static_cast<std::size_t>(d.argument)].shape[d.axis]);
       const auto [least, most] = std::minmax_element(course.begin(), course.end());
@@ -133,7 +141,7 @@ class SizeRange::Opening {
       const auto plan = family_->plan_at(device_, traced.graph);
       if (plan && passes::same_but_numbers(*plan, of_.graph.compiled.plan))
         at->second = numbers(*plan, traced);
-    } catch (const Error& e) {
+    } catch (const std::exception& e) {  // the user's function may throw what it likes
       if (why_not_.empty()) why_not_ = std::string(": ") + e.what();
     }
     return at->second;
@@ -142,9 +150,9 @@ class SizeRange::Opening {
   // Whether every corner of the box is a sample.
   bool are_samples() {
     for (unsigned corner = 0; corner < 1U << now_.size(); ++corner) {
-      std::vector<Index> at;
+      std::vector<Index> at = now_;
       for (std::size_t i = 0; i < now_.size(); ++i)
-        at.push_back((corner >> i & 1U) != 0 ? out_.sizes_[i].most : out_.sizes_[i].least);
+        at[i] = (corner >> i & 1U) != 0 ? out_.sizes_[i].most : out_.sizes_[i].least;
       if (!sample(at)) return false;
     }
     return true;
@@ -164,7 +172,7 @@ class SizeRange::Opening {
 
   // A sample towards `bound`, as near to it as a few halvings tell.
   Index farthest(std::size_t i, Index bound) {
-    constexpr int kHalvings = 8;
+    const int halvings = is_large() ? 2 : 8;
     // Other remainders than this call's may have other kernels.
     const auto reached = [&](Index n) -> std::optional<Index> {
       std::vector<Index> at = now_;
@@ -176,7 +184,7 @@ class SizeRange::Opening {
     };
     Index inside = now_[i], outside = bound;
     if (const auto all = reached(bound)) return *all;
-    for (int h = 0; h < kHalvings && std::abs(outside - inside) > 1; ++h) {
+    for (int h = 0; h < halvings && std::abs(outside - inside) > 1; ++h) {
       const Index middle = inside + (outside - inside) / 2;
       const auto there = reached(middle);
       if (there && *there != inside && (*there > inside) == (bound > inside))

@@ -74,6 +74,7 @@ void open_range(Specialisation& s, SizeHistory& history, DeviceState& device, co
                 const std::vector<DynamicDim>& dynamic, const GraphOptions& options) {
   constexpr std::size_t kMostCalled = 8;
   std::vector<ir::Type> now;
+  now.reserve(s.guards.size());
   for (const Guard& g : s.guards) now.push_back(g.type);
   // Axes of no or one element are lowered another way, and say nothing of others.
   const auto is_short = [&](const DynamicDim& d) {
@@ -129,7 +130,7 @@ bool take_sizes(Specialisation& s, const std::vector<Tensor>& args, const std::f
   const std::vector<std::int64_t> numbers = s.range->numbers_at(*sizes);
   try {
     if (s.range->reads_shapes() && !s.range->is_of(traced(), numbers)) return false;
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return false;  // recorded for these alone it says why
   }
   s.sizes.clear();  // where memory cannot be had the program is of no size

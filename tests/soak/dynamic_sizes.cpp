@@ -66,6 +66,15 @@ std::vector<Case> cases(Context& ctx) {
        {{0, 0}, {1, 0}},
        [=](Index n) { return Tensors{of({n, 4, 64}), of({n, 4, 64}), of({1, 4, 64}), of({1, 4, 64})}; },
        attend_apart},
+      // (heads, positions, width)
+      {"cache by heads, one query",
+       600,
+       {{0, 1}},
+       [=](Index n) { return Tensors{of({4, n, 64}), of({4, 1, 64}), of({4, 1, 64})}; },
+       [](const Tensors& a) -> Tensors {
+         const Tensor keys = concat({a[0], a[1]}, 1);
+         return {keys, matmul(softmax(matmul(a[2], transpose(keys, {0, 2, 1})) * 0.125f), keys)};
+       }},
       {"cache from 100, one query",
        100,
        {{0, 0}},
@@ -129,8 +138,8 @@ int main(int argc, char** argv) {
       const std::size_t lowerings = state.lowerings, builds = state.store.builds();
       first.push_back(call_us());
       const bool fresh = state.lowerings > lowerings;
-      std::vector<double> known;
-      for (int r = 0; r < 5; ++r) known.push_back(call_us());
+      std::vector<double> known(5);
+      for (double& us : known) us = call_us();
       if (i < 2) continue;
       again.push_back(median(known));
       over.push_back(first.back() - again.back());

@@ -36,8 +36,10 @@ struct CompileOptions {
   // atomics.
   bool deterministic = false;
   bool replay = true;  // CUDA: replay the launches as a graph where that measures faster
-  // Kernels take these sizes as arguments: another size costs a lowering, not a compilation. Where sizes
-  // cannot share kernels, explain() says why.
+  // Kernels take these sizes as arguments: the second size costs some lowerings, for which the function is
+  // recorded at several more sizes, those behind it nothing as long as they lie within the range that
+  // explain() names; others one lowering. A function that asks for shapes is recorded at each size. Where
+  // sizes cannot share kernels, explain() says why.
   std::vector<DynamicDim> dynamic = {};
   // Arguments, by their numbers, that a call is given for good: their memory becomes that of outputs of the
   // same type and size, where all that reads them comes before, and is freed behind the call where not;
@@ -86,10 +88,12 @@ struct KernelReport {
   std::string tile;    // tile IR
 };
 struct SpecialisationReport {
-  std::string key;      // the guards: types and devices of the arguments
-  std::string reason;   // why it was compiled
-  std::string dynamic;  // with dynamic dimensions: what the kernels take as arguments, or why they cannot
-  int draws = 0;        // random tensors that each call draws
+  std::string key;     // the guards: types and devices of the arguments; of a range those of the last call
+  std::string reason;  // why it was compiled
+  // With dynamic dimensions: what the kernels take as arguments, or why they cannot; and the sizes that are
+  // served, with n0, n1 … for each. Graphs, floors and predictions are of the size at which they were found.
+  std::string dynamic;
+  int draws = 0;  // random tensors that each call draws
   double compile_ms = 0;
   CompileTimes times;  // of compile_ms; nothing where the function has graph breaks
   std::vector<KernelReport> kernels;
