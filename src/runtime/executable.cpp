@@ -48,9 +48,9 @@ Status Executable::make_arena(std::size_t bytes) {
 
 Status Executable::resize(const tile::Plan& plan) {
   const auto needed = static_cast<std::size_t>(plan.arena_bytes);
-  // Sizes that grow step by step take new memory a few times.
-  if (needed > (arena_ ? arena_->bytes() : 0))
-    if (Status made = make_arena(arena_ ? needed + needed / 4 : needed); !made) return made;
+  // Sizes that grow step by step take new memory a few times, where there is some to spare.
+  if (needed > (arena_ ? arena_->bytes() : 0) && !(arena_ && make_arena(needed + needed / 4)))
+    if (Status made = make_arena(needed); !made) return made;
   plan_.buffers = plan.buffers;
   plan_.steps = plan.steps;
   plan_.arena_bytes = plan.arena_bytes;

@@ -39,6 +39,7 @@ struct CompiledCore::State {
   std::recursive_mutex mutex;
 
   SizeHistory history;
+  bool reads_shapes = false;  // it did at least once: then it is called with sizes of arguments only
   // Whether a specialisation for a range will do, or only one that is for the arguments' sizes alone: what
   // writes over its inputs was proved for these.
   enum class Sizes : std::uint8_t { of_a_range, alone };
@@ -58,6 +59,7 @@ struct CompiledCore::State {
   Recorded record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                   const std::shared_ptr<ContextState>& context, const Location& where,
                   const std::string& no_breaks = "");
+  SizeFamily::Others recorded_sizes(const Specialisation& s) const;
 };
 
 CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
@@ -128,6 +130,11 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
     trace->no_breaks =
         "compiled with fullgraph: return the tensor and read it after the call, or allow graph breaks";
   trace->options = graph_options(options);
+  struct NoteShapes {
+    State& state;
+    std::shared_ptr<Trace> trace;
+    ~NoteShapes() { state.reads_shapes = state.reads_shapes || trace->reads_shapes; }
+  } const note{*this, trace};
   return at_place(where, [&] {
     Recorded recorded = record_function([&](const std::vector<Tensor>& in) { return run_function(in); }, args,
                                         types, std::move(trace), context);
@@ -200,7 +207,6 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
   } else {
     finish(recorded);
     context->random_calls = drawn;  // the seeds are drawn at the call
-    fresh->reads_shapes = trace.reads_shapes;
     fresh->recorded = trace.graph;
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());
@@ -212,6 +218,27 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
   specialisations.insert(specialisations.begin(), std::move(fresh));
   if (specialisations.size() > kMostSpecialisations) specialisations.pop_back();
   return *specialisations.front();
+}
+
+// The function's graphs at other sizes of arguments that it was called with.
+SizeFamily::Others CompiledCore::State::recorded_sizes(const Specialisation& s) const {
+  const auto types_of_guards = [](const Specialisation& one) {
+    std::vector<ir::Type> types;
+    types.reserve(one.guards.size());
+    for (const Guard& g : one.guards) types.push_back(g.type);
+    return types;
+  };
+  constexpr std::size_t kMost = 3;  // each is lowered to be compared with
+  const std::vector<ir::Type> types = types_of_guards(s);
+  std::vector<ir::Graph> graphs;
+  for (const std::shared_ptr<Specialisation>& other : specialisations)
+    if (graphs.size() < kMost && other.get() != &s && other->recorded && !other->range &&
+        other->guards.front().device == s.guards.front().device &&
+        are_alike(types, types_of_guards(*other), options.dynamic))
+      graphs.push_back(*other->recorded);
+  return [graphs = std::move(graphs)](std::size_t i) {
+    return i < graphs.size() ? std::optional(graphs[i]) : std::nullopt;
+  };
 }
 
 // Compiles what was recorded, or finds it compiled. What cannot be compiled is forgotten.
@@ -238,7 +265,10 @@ CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector
     if (!options.dynamic.empty()) {
       const std::vector<ir::Type> types = types_of(args);
       check_dynamic(options.dynamic, types, where);
-      fresh.graph = compile_for_sizes(device, *s.recorded, trace_at, types, options.dynamic, how, s.dynamic);
+      const SizeFamily::Others others =
+          reads_shapes ? recorded_sizes(s) : imagined_sizes(trace_at, types, options.dynamic);
+      fresh.graph = compile_for_sizes(device, *s.recorded, others, how, s.dynamic);
+      if (reads_shapes) s.dynamic += "; each size is lowered, as the function reads shapes";
       shares_kernels = fresh.graph != nullptr;
     }
     if (!fresh.graph) fresh.graph = compile_graph(device, *s.recorded, how);
@@ -249,7 +279,8 @@ CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector
     throw;
   }
   if (s.programs.size() > kMostPrograms) s.programs.pop_back();
-  if (shares_kernels && s.programs.size() == 1 && over.empty() && !options.max_autotune) {
+  const bool may_range = over.empty() && options.donate.empty() && !options.max_autotune && !reads_shapes;
+  if (shares_kernels && s.programs.size() == 1 && may_range) {
     open_range(s, history, device, trace_at, options.dynamic, how);
     // Those for single sizes that it serves are done with.
     std::erase_if(specialisations,
@@ -441,9 +472,10 @@ CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Locati
 
 void CompiledCore::edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
                         const Location& where) {
-  const CompiledCall call = prepare(args, where);
+  check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "edit", where);
-  const std::scoped_lock lock(state_->mutex, context->mutex);
+  const std::scoped_lock lock(state_->mutex, context->mutex);  // nobody else gives the program other sizes
+  const CompiledCall call = prepare(args, where);
   const auto& kernels = call.graph->executable->kernels();
   if (kernel >= kernels.size())
     throw Error(fmt::format("edit: there is no kernel {}; the function has {}", kernel, kernels.size()),
@@ -463,9 +495,10 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
 }
 
 void CompiledCore::measure(const std::vector<Tensor>& args, const Location& where) {
-  const CompiledCall call = prepare(args, where);
+  check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "measure", where);
-  const std::scoped_lock lock(state_->mutex, context->mutex);
+  const std::scoped_lock lock(state_->mutex, context->mutex);  // nobody else gives the program other sizes
+  const CompiledCall call = prepare(args, where);
   std::vector<std::shared_ptr<runtime::Buffer>> in, out;
   for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
   for (const ir::Type& type : call.graph->outputs) out.push_back(allocate(args[0].impl()->device, type));

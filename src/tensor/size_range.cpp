@@ -17,7 +17,7 @@ namespace {
 
 constexpr Index kWindow = 32;  // sizes in a row: SizeRange::Size::remainders
 
-// The plan's, then extents of outputs and of checked indices, then those of the graph where it is compared.
+// The plan's, then extents of outputs and of checked indices.
 std::vector<passes::PlanNumber> numbers_of(const tile::Plan& plan, const TracedAt& traced) {
   std::vector<passes::PlanNumber> out = passes::numbers_of(plan);
   const auto add = [&](const Shape& shape) {
@@ -31,10 +31,6 @@ std::vector<passes::PlanNumber> numbers_of(const tile::Plan& plan, const TracedA
   return out;
 }
 
-void add_measures(std::vector<passes::PlanNumber>& numbers, const ir::Graph& graph) {
-  for (const ir::Measure& m : ir::measures_of(graph)) numbers.push_back({m.dtype, m.bits});
-}
-
 }  // namespace
 
 class SizeRange::Opening {
@@ -43,7 +39,6 @@ class SizeRange::Opening {
       : device_(device), of_(of), trace_at_(trace_at), family_(family_of(device, of.traced.graph, options)) {}
 
   Result<SizeRange> run() {
-    out_.reads_shapes_ = of_.reads_shapes;
     out_.form_ = ir::form_of(of_.traced.graph);
     out_.before_graph_ = numbers_of(of_.graph.compiled.plan, of_.traced).size();
     if (!name_sizes()) return failure(Failure::Kind::unsupported, "more than three sizes differ");
@@ -52,7 +47,7 @@ class SizeRange::Opening {
     Result<passes::SizeFormulas> formulas = failure(Failure::Kind::unsupported, "");
     for (const Window window : {Window::short_one, Window::whole}) {
       if (window == Window::whole && is_large()) break;
-      if (!find_remainders(window)) continue;
+      if (!find_remainders(window) || !are_samples_together()) continue;
       formulas = passes::SizeFormulas::found(taken());
       if (formulas) break;
     }
@@ -83,9 +78,10 @@ class SizeRange::Opening {
     return out;
   }
 
+  // Those of the program, then of the graph.
   std::vector<passes::PlanNumber> numbers(const tile::Plan& plan, const TracedAt& traced) const {
     std::vector<passes::PlanNumber> all = numbers_of(plan, traced);
-    if (of_.reads_shapes) add_measures(all, traced.graph);
+    for (const ir::Measure& m : ir::measures_of(traced.graph)) all.push_back({m.dtype, m.bits});
     return all;
   }
 
@@ -139,7 +135,8 @@ class SizeRange::Opening {
       if (!(ir::form_of(traced.graph) == out_.form_) || !traced.uses_what(of_.traced, types.size()))
         return at->second;
       const auto plan = family_->plan_at(device_, traced.graph);
-      if (plan && passes::same_but_numbers(*plan, of_.graph.compiled.plan))
+      const tile::Plan& known = of_.graph.compiled.plan;
+      if (plan && plan->kernels == known.kernels && passes::same_but_numbers(*plan, known))
         at->second = numbers(*plan, traced);
     } catch (const std::exception& e) {  // the user's function may throw what it likes
       if (why_not_.empty()) why_not_ = std::string(": ") + e.what();
@@ -245,6 +242,26 @@ class SizeRange::Opening {
     size.first = first;
     size.step = step;
     return size.holds(now_[i]);
+  }
+
+  // Whether sizes that are all other than the call's are samples. What is a multiple of nothing in each size
+  // may be one in their product, their sum or their difference, as long as one of them is: these have several
+  // remainders here.
+  bool are_samples_together() {
+    constexpr Index kPlaces = 5;
+    if (now_.size() < 2) return true;
+    for (Index place = 0; place < kPlaces; ++place) {
+      std::vector<Index> at = now_;
+      for (std::size_t i = 0; i < now_.size(); ++i) {
+        const Size& size = out_.sizes_[i];
+        Index nth = place * static_cast<Index>(i + 1) % kPlaces;
+        at[i] = std::max(size.least, power_and_multiple(size).second - kPlaces / 2);
+        while (!size.holds(at[i]) || nth-- > 0)
+          if (++at[i] > size.most) return false;
+      }
+      if (!sample(at)) return false;
+    }
+    return true;
   }
 
   DeviceState& device_;

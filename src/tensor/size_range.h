@@ -10,10 +10,14 @@
 // - remainders: no multiple of anything but 1 holds at several sizes in a row. Where a multiple of a large
 //   power of two and its neighbours are samples, sizes of every remainder are served. Otherwise 32 sizes in a
 //   row are tried: those whose own kernels are others' lie outside of the range, with all sizes of the same
-//   remainder by 32, and what the rest have in common (even sizes alone) is asked of every size.
+//   remainder by 32, and what the rest have in common (even sizes alone) is asked of every size. Several
+//   sizes are samples together, too, each with other remainders than the call's: their product or sum may be
+//   a multiple of something as long as one of them is.
 //
-// A function that reads shapes may do anything with them: it is recorded at every size, and takes the program
-// only where the graph is the one that the formulas give.
+// A function that reads shapes may do anything with them, and is not asked what it does at sizes that nobody
+// called it with: it has no range. One that does not may still know sizes from elsewhere (a length that the
+// host counts), so it is recorded once at every size that it is called with, and takes the program only where
+// the graph is the one that the formulas give.
 #pragma once
 
 #include "ir/graph_key.h"
@@ -36,7 +40,6 @@ class SizeRange {
     // Types of arguments that were called, all alike but for dynamic dimensions, the newest first.
     const std::vector<std::vector<ir::Type>>& seen;
     const std::vector<DynamicDim>& dynamic;
-    bool reads_shapes = false;
   };
   // A Failure says why these sizes are lowered one by one.
   static Result<SizeRange> open(DeviceState& device, const Of& of, const TraceAt& trace_at,
@@ -49,8 +52,7 @@ class SizeRange {
   // Gives the program and its checks their numbers.
   void set(CompiledGraph& graph, std::vector<PendingCheck>& checks,
            const std::vector<std::int64_t>& numbers) const;
-  bool reads_shapes() const { return reads_shapes_; }
-  // Whether a function that reads shapes recorded at these numbers what the program was made of.
+  // Whether the function recorded at these numbers what the program was made of.
   bool is_of(const TracedAt& traced, const std::vector<std::int64_t>& numbers) const;
 
   std::string guard() const;  // "f32[n0,64], f32[n1 + 1]; n0 from 100 to 2400"
@@ -78,7 +80,6 @@ class SizeRange {
   std::optional<TracedAt> traced_;  // at the size it was opened for
   Hash128 form_;                    // of its graph
   std::size_t before_graph_ = 0;    // numbers that are not the graph's
-  bool reads_shapes_ = false;
 };
 
 }  // namespace tilewright::detail

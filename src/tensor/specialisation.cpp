@@ -42,30 +42,25 @@ std::vector<Guard> guards_of(const std::vector<Tensor>& args) {
 
 namespace {
 
-bool is_dynamic(const std::vector<DynamicDim>& dynamic, std::size_t argument, int axis) {
-  return std::any_of(dynamic.begin(), dynamic.end(), [&](const DynamicDim& d) {
-    return d.argument == static_cast<int>(argument) && d.axis == axis;
-  });
-}
-
-// Whether arguments differ in dynamic dimensions alone.
-bool alike(const std::vector<ir::Type>& a, const std::vector<ir::Type>& b,
-           const std::vector<DynamicDim>& dynamic) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const Shape &x = a[i].shape, &y = b[i].shape;
-    if (a[i].dtype != b[i].dtype || x.rank() != y.rank()) return false;
-    for (int axis = 0; axis < x.rank(); ++axis)
-      if (x[axis] != y[axis] && !is_dynamic(dynamic, i, axis)) return false;
-  }
-  return true;
-}
-
 std::vector<const ir::Type*> types_at(const std::vector<Tensor>& args) {
   std::vector<const ir::Type*> out;
   out.reserve(args.size());
   for (const Tensor& a : args) out.push_back(&a.impl()->type);
   return out;
+}
+
+std::vector<const ir::Type*> pointers_to(const std::vector<ir::Type>& types) {
+  std::vector<const ir::Type*> out;
+  out.reserve(types.size());
+  for (const ir::Type& t : types) out.push_back(&t);
+  return out;
+}
+
+// Sizes at which the function is not recorded again.
+void note_recorded(Specialisation& s, const std::vector<Index>& sizes) {
+  constexpr std::size_t kMostRecorded = 4096;
+  if (s.recorded_at.size() == kMostRecorded) s.recorded_at.clear();
+  s.recorded_at.insert(sizes);
 }
 
 }  // namespace
@@ -85,15 +80,14 @@ void open_range(Specialisation& s, SizeHistory& history, DeviceState& device, co
   if (history.called.size() > kMostCalled) history.called.pop_back();
   std::vector<std::vector<ir::Type>> seen;
   for (const std::vector<ir::Type>& types : history.called)
-    if (alike(now, types, dynamic)) seen.push_back(types);
+    if (are_alike(now, types, dynamic)) seen.push_back(types);
   // Functions whose sizes share nothing pay for a few attempts, not for one at each size.
   if (seen.size() < 2 || !std::has_single_bit(++history.attempts)) return;
   auto range = SizeRange::open(device,
                                {.graph = *s.programs.front().graph,
                                 .traced = {*s.recorded, s.captured, s.draws, s.checks},
                                 .seen = seen,
-                                .dynamic = dynamic,
-                                .reads_shapes = s.reads_shapes},
+                                .dynamic = dynamic},
                                trace_at, options);
   if (!range) {
     s.dynamic += "; each size is lowered: " + range.error().message;
@@ -101,8 +95,9 @@ void open_range(Specialisation& s, SizeHistory& history, DeviceState& device, co
   }
   history.attempts = 0;
   s.range = std::move(*range);
-  s.dynamic += fmt::format("; for {}{}", s.range->guard(),
-                           s.reads_shapes ? "; recorded at each, as the function reads shapes" : "");
+  s.dynamic += "; for " + s.range->guard();
+  s.sizes = *s.range->sizes_of(pointers_to(now));
+  note_recorded(s, s.sizes);
 }
 
 bool replaces(const Specialisation& s, const Specialisation& other) {
@@ -128,10 +123,13 @@ bool take_sizes(Specialisation& s, const std::vector<Tensor>& args, const std::f
   auto sizes = s.range->sizes_of(types_at(args));
   if (*sizes == s.sizes) return true;
   const std::vector<std::int64_t> numbers = s.range->numbers_at(*sizes);
-  try {
-    if (s.range->reads_shapes() && !s.range->is_of(traced(), numbers)) return false;
-  } catch (const std::exception&) {
-    return false;  // recorded for these alone it says why
+  if (!s.recorded_at.contains(*sizes)) {
+    try {
+      if (!s.range->is_of(traced(), numbers)) return false;
+    } catch (const std::exception&) {
+      return false;  // recorded for these alone it says why
+    }
+    note_recorded(s, *sizes);
   }
   s.sizes.clear();  // where memory cannot be had the program is of no size
   s.range->set(*s.programs.front().graph, s.checks, numbers);

@@ -5,6 +5,8 @@
 
 #include <tilewright/tensor/compile.h>
 
+#include <set>
+
 namespace tilewright::detail {
 
 // What a specialisation was made for.
@@ -31,12 +33,12 @@ struct Specialisation {
   std::vector<std::size_t> draws;    // which of the graph's inputs are seeds, drawn at each call
   std::vector<PendingCheck> checks;  // what the last outputs of the graph tell
   std::vector<Break> breaks;
-  std::vector<Piece> pieces;          // of the last call, where there are breaks
-  bool reads_shapes = false;          // the function does, as it is recorded
-  std::string dynamic;                // what came of the dynamic dimensions
-  std::optional<SizeRange> range;     // sizes that the first program serves beside those of the guards
-  std::vector<Index> sizes;           // those that it was called with last
-  std::vector<std::string> in_place;  // of the last into() that wrote its outputs over what it reads
+  std::vector<Piece> pieces;                 // of the last call, where there are breaks
+  std::string dynamic;                       // what came of the dynamic dimensions
+  std::optional<SizeRange> range;            // sizes that the first program serves beside those of the guards
+  std::vector<Index> sizes;                  // those that it was called with last
+  std::set<std::vector<Index>> recorded_at;  // those of which the function was recorded to be the program's
+  std::vector<std::string> in_place;         // of the last into() that wrote its outputs over what it reads
   double compile_ms = 0;
   CompileTimes times;
   std::shared_ptr<CompiledGraph> graph() const { return programs.empty() ? nullptr : programs[0].graph; }
@@ -64,7 +66,8 @@ bool serves(const Specialisation& s, const std::vector<Tensor>& args);
 // Whether all that `other` does, which is for one size, is done by `s` as well.
 bool replaces(const Specialisation& s, const Specialisation& other);
 // Gives the program of a range the numbers of these arguments, which it serves. False where the function,
-// whose recording for them `traced` makes, has another graph there.
+// whose recording for them `traced` makes, has another graph there: a function of no shapes may still follow
+// what the host knows of them.
 bool take_sizes(Specialisation& s, const std::vector<Tensor>& args, const std::function<TracedAt()>& traced);
 
 }  // namespace tilewright::detail

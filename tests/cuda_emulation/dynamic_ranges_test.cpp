@@ -80,6 +80,56 @@ TEST_P(EmulatedRanges, EverySizeHasTheCpusValues) {
   }
 }
 
+// Sizes that were multiples one by one say nothing of their product, their sum or what lies between them.
+TEST_P(EmulatedRanges, TwoSizesMayBothBeOdd) {
+  struct Case {
+    const char* name;
+    std::function<Tensors(const Tensors&)> function;
+    std::vector<std::pair<int, int>> shapes;  // 0: n, 1: m
+  };
+  const std::vector<Case> cases = {
+      {"pointwise", [](const Tensors& a) -> Tensors { return {tanh(a[0]) * 2.f + 1.f}; }, {{0, 1}}},
+      {"a sum of rows", [](const Tensors& a) -> Tensors { return {sum(a[0] * a[0], {1})}; }, {{0, 1}}},
+      {"all in a row", [](const Tensors& a) -> Tensors { return {reshape(a[0], {-1}) * 0.5f}; }, {{0, 1}}},
+      {"a transpose", [](const Tensors& a) -> Tensors { return {transpose(a[0], {1, 0}) * 2.f}; }, {{0, 1}}},
+      {"a concat",
+       [](const Tensors& a) -> Tensors { return {exp(concat({a[0], a[1]}, 0))}; },
+       {{0, 2}, {1, 2}}},
+      {"a product",
+       [](const Tensors& a) -> Tensors { return {matmul(a[0], a[1]) * 0.1f}; },
+       {{0, 2}, {2, 1}}},
+  };
+  Context ctx{{.device = "cpu", .cache_directory = ""}}, cpu{{.device = "cpu", .cache_directory = ""}};
+  emulate(ctx, GetParam());
+  for (const Case& c : cases) {
+    std::vector<DynamicDim> dynamic;
+    for (std::size_t a = 0; a < c.shapes.size(); ++a) {
+      if (c.shapes[a].first != 2) dynamic.push_back({static_cast<int>(a), 0});
+      if (c.shapes[a].second != 2) dynamic.push_back({static_cast<int>(a), 1});
+    }
+    const auto compiled = compile(c.function, {.dynamic = dynamic});
+    const std::vector<std::pair<Index, Index>> sizes = {{128, 64},  {256, 256}, {512, 128}, {257, 259},
+                                                        {260, 252}, {268, 244}, {131, 67},  {255, 130},
+                                                        {111, 193}, {65, 301}};
+    for (const auto& [n, m] : sizes) {
+      Tensors here, there;
+      for (const auto& [rows, columns] : c.shapes) {
+        const Index extents[] = {n, m, 32};
+        const Shape shape{extents[rows], extents[columns]};
+        const std::vector<float> x = values(shape.size(), 0.37 + static_cast<double>(here.size()));
+        here.push_back(ctx.from(x, shape));
+        there.push_back(cpu.from(x, shape));
+      }
+      const std::vector<float> got = compiled(here)[0].to_vector<float>(),
+                               want = c.function(there)[0].to_vector<float>();
+      ASSERT_EQ(got.size(), want.size());
+      for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_NEAR(got[i], want[i], 1e-4 * (1 + std::fabs(want[i]))) << fmt::format(
+            "{} at {} and {}, element {}: {}", c.name, n, m, i, compiled.report().front().dynamic);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, EmulatedRanges,
                          ::testing::Values("emulated:sm_80", "emulated:sm_90a"),
                          [](const auto& info) { return std::string(info.param).substr(9); });

@@ -36,10 +36,11 @@ struct CompileOptions {
   // atomics.
   bool deterministic = false;
   bool replay = true;  // CUDA: replay the launches as a graph where that measures faster
-  // Kernels take these sizes as arguments: the second size costs some lowerings, for which the function is
-  // recorded at several more sizes, those behind it nothing as long as they lie within the range that
-  // explain() names; others one lowering. A function that asks for shapes is recorded at each size. Where
-  // sizes cannot share kernels, explain() says why.
+  // Kernels take these sizes as arguments: the second size costs some lowerings, those behind it a recording
+  // of the function as long as they lie within the range that explain() names; others one lowering. While it
+  // is recorded, the function may be called again, also with sizes that no call has: a function that asks a
+  // tensor for its shape() or size() is called with those of calls alone, and each is lowered. Where sizes
+  // cannot share kernels, explain() says why.
   std::vector<DynamicDim> dynamic = {};
   // Arguments, by their numbers, that a call is given for good: their memory becomes that of outputs of the
   // same type and size, where all that reads them comes before, and is freed behind the call where not;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <random>
 #include <utility>
 
 namespace tilewright::passes {
@@ -44,6 +45,20 @@ std::vector<long double> solved(std::vector<std::vector<long double>> rows, std:
   return x;
 }
 
+// Sums and products that wrap around: a polynomial that is tried may be far off, and one that is right is so
+// whatever its terms are.
+std::int64_t sum_of(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+std::int64_t product_of(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
+std::int64_t weighted(const std::vector<std::int64_t>& factors, const std::vector<std::int64_t>& terms) {
+  return std::inner_product(factors.begin(), factors.end(), terms.begin(), std::int64_t{0}, sum_of,
+                            product_of);
+}
+
 }  // namespace
 
 // 1, the sizes, and with degree two their products.
@@ -52,25 +67,28 @@ std::vector<std::int64_t> SizeFormulas::terms(std::span<const Index> sizes, int 
   for (std::size_t i = 0; i < sizes.size(); ++i) out.push_back(sizes[i] - origin_[i]);
   if (degree == kLinear) return out;
   for (std::size_t i = 1; i <= sizes.size(); ++i)
-    for (std::size_t j = i; j <= sizes.size(); ++j) out.push_back(out[i] * out[j]);
+    for (std::size_t j = i; j <= sizes.size(); ++j) out.push_back(product_of(out[i], out[j]));
   return out;
 }
 
 std::int64_t SizeFormulas::value(const Polynomial& p, std::span<const Index> sizes) const {
-  const std::vector<std::int64_t> t = terms(sizes, kQuadratic);
-  return std::inner_product(p.factors.begin(), p.factors.end(), t.begin(), std::int64_t{0});
+  return weighted(p.factors, terms(sizes, kQuadratic));
 }
 
 std::int64_t SizeFormulas::Derived::from(std::int64_t u) const {
   switch (kind) {
     case Kind::blocks:
-      return times * ceil_div(u, block);
+      return product_of(times, ceil_div(u, block));
     case Kind::value:
-      return tile::scalar_bits(dtype, static_cast<double>(u));
+      return bits_of(static_cast<double>(times) * static_cast<double>(u));
     case Kind::reciprocal:
-      return tile::scalar_bits(dtype, 1.0 / static_cast<double>(u));
+      return bits_of(static_cast<double>(times) / static_cast<double>(u));
   }
   return 0;
+}
+
+std::int64_t SizeFormulas::Derived::bits_of(double v) const {
+  return tile::scalar_bits(dtype, rounded == DType::f32 ? static_cast<double>(static_cast<float>(v)) : v);
 }
 
 class SizeFormulas::Search {
@@ -106,6 +124,7 @@ class SizeFormulas::Search {
   }
 
   std::optional<Polynomial> polynomial_of(std::size_t number) const {
+    constexpr long double kLargest = 1e18L;  // what llround() takes
     for (const int degree : {kLinear, kQuadratic}) {
       std::vector<std::vector<long double>> rows;
       std::vector<long double> values;
@@ -115,9 +134,11 @@ class SizeFormulas::Search {
         values.push_back(static_cast<long double>(bits(s, number)));
       }
       Polynomial p{number, {}};
-      for (const long double x : solved(std::move(rows), std::move(values)))
-        p.factors.push_back(std::llround(x));
       bool right = true;
+      for (const long double x : solved(std::move(rows), std::move(values))) {
+        right = right && std::fabs(x) < kLargest;
+        p.factors.push_back(right ? std::llround(x) : 0);
+      }
       for (std::size_t s = 0; s < samples_.size() && right; ++s)
         right = formulas_.value(p, samples_[s].sizes) == bits(s, number);
       if (right) return p;
@@ -150,37 +171,65 @@ class SizeFormulas::Search {
     const DType dtype = samples_[0].numbers[number].dtype;
     for (const Polynomial& p : formulas_.polynomials_) {
       if (is_float(dtype)) {
-        out.push_back({Derived::Kind::value, number, p.number, 1, 1, dtype});
-        out.push_back({Derived::Kind::reciprocal, number, p.number, 1, 1, dtype});
+        // Powers of two do not change how a quotient is rounded.
+        for (const std::int64_t times : {1, -1, 2, -2})
+          for (const auto kind : {Derived::Kind::value, Derived::Kind::reciprocal}) {
+            out.push_back({kind, number, p.number, 1, times, dtype, dtype});
+            if (dtype != DType::f32) out.push_back({kind, number, p.number, 1, times, dtype, DType::f32});
+          }
         continue;
       }
       for (std::int64_t block = 2; block <= kLargestBlock; block *= 2) {
         const std::int64_t blocks = ceil_div(bits(0, p.number), block);
         if (blocks > 0 && bits(0, number) % blocks == 0)
-          out.push_back(
-              {Derived::Kind::blocks, number, p.number, block, bits(0, number) / blocks, DType::i64});
+          out.push_back({Derived::Kind::blocks, number, p.number, block, bits(0, number) / blocks});
       }
     }
     return out;
   }
 
   // Whether two formulas give the same along each size from its least sample on, as far apart as samples are,
-  // for two rounds of their blocks: what covers a polynomial of degree one repeats after one.
+  // for two rounds of their blocks (what covers a polynomial of degree one repeats after one), and at drawn
+  // sizes between the samples.
   bool agree(const Derived& a, const Derived& b) const {
     const Polynomial &of_a = polynomial(a.of), &of_b = polynomial(b.of);
+    const auto same = [&](const std::vector<Index>& sizes) {
+      return a.from(formulas_.value(of_a, sizes)) == b.from(formulas_.value(of_b, sizes));
+    };
+    constexpr int kDrawn = 64;
+    std::mt19937_64 random(1);
+    for (int d = 0; d < kDrawn; ++d) {
+      std::vector<Index> sizes(samples_[0].sizes.size());
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const Course c = course(i);
+        sizes[i] = c.least + c.step * static_cast<Index>(random() % static_cast<std::uint64_t>(c.count));
+      }
+      if (!same(sizes)) return false;
+    }
     for (std::size_t i = 0; i < samples_[0].sizes.size(); ++i) {
-      const auto [least, most] = std::minmax_element(
-          samples_.begin(), samples_.end(),
-          [i](const SizeSample& x, const SizeSample& y) { return x.sizes[i] < y.sizes[i]; });
-      std::vector<Index> sizes = least->sizes;
-      Index step = 0;
-      for (const SizeSample& s : samples_) step = std::gcd(step, s.sizes[i] - sizes[i]);
-      if (step == 0) continue;
-      const Index to = std::min(most->sizes[i], sizes[i] + 2 * step * std::max(a.block, b.block));
-      for (; sizes[i] <= to; sizes[i] += step)
-        if (a.from(formulas_.value(of_a, sizes)) != b.from(formulas_.value(of_b, sizes))) return false;
+      const Course c = course(i);
+      std::vector<Index> sizes = samples_[0].sizes;
+      const Index count = std::min(c.count, 2 * std::max(a.block, b.block) + 1);
+      for (Index k = 0; k < count; ++k) {
+        sizes[i] = c.least + k * c.step;
+        if (!same(sizes)) return false;
+      }
     }
     return true;
+  }
+
+  // The sizes from the least to the largest of the samples, as far apart as these are.
+  struct Course {
+    Index least = 0, step = 1, count = 1;
+  };
+  Course course(std::size_t size) const {
+    Index least = samples_[0].sizes[size], most = least, step = 0;
+    for (const SizeSample& s : samples_) {
+      step = std::gcd(step, s.sizes[size] - samples_[0].sizes[size]);
+      least = std::min(least, s.sizes[size]);
+      most = std::max(most, s.sizes[size]);
+    }
+    return step == 0 ? Course{least} : Course{least, step, (most - least) / step + 1};
   }
 
   const Polynomial& polynomial(std::size_t number) const {
@@ -209,8 +258,7 @@ Result<SizeFormulas> SizeFormulas::found(const std::vector<SizeSample>& samples)
 std::vector<std::int64_t> SizeFormulas::at(std::span<const Index> sizes) const {
   std::vector<std::int64_t> out = constants_;
   const std::vector<std::int64_t> t = terms(sizes, kQuadratic);  // those of degree one come first
-  for (const Polynomial& p : polynomials_)
-    out[p.number] = std::inner_product(p.factors.begin(), p.factors.end(), t.begin(), std::int64_t{0});
+  for (const Polynomial& p : polynomials_) out[p.number] = weighted(p.factors, t);
   for (const Derived& d : derived_) out[d.number] = d.from(out[d.of]);
   return out;
 }

@@ -1,9 +1,10 @@
 // SizeFormulas: numbers of a program as functions of its sizes, found from the numbers at several sizes.
 //
 // A number is a polynomial of the sizes of degree two at most (extents, strides, offsets, elements), or made
-// of one: blocks that cover it (ceil(u / 64)), its value or its reciprocal as a float (a mean's). Each
-// formula gives what was lowered at every sample; where two that do so differ between the samples, there is
-// none. Whether a formula that is found holds between them is the caller's to see to (tensor/size_range.h).
+// of one: blocks that cover it (ceil(u / 64)), its value or its reciprocal as a float (a mean's), or twice
+// that, or less than 0 (its derivative's). Each formula gives what was lowered at every sample; where two
+// that do so differ between the samples, there is none. Whether a formula that is found holds between them is
+// the caller's to see to (tensor/size_range.h).
 #pragma once
 
 #include "passes/plan/plan_numbers.h"
@@ -43,7 +44,9 @@ class SizeFormulas {
     std::size_t number = 0, of = 0;
     std::int64_t block = 1, times = 1;
     DType dtype = DType::i64;
+    DType rounded = DType::i64;  // what a float was of before it was one of `dtype`: f32, or `dtype`
     std::int64_t from(std::int64_t u) const;
+    std::int64_t bits_of(double v) const;
   };
   class Search;
 

@@ -59,7 +59,12 @@ TEST(SizeFormulas, FindProductsBlocksAndReciprocals) {
             integer(ceil_div(n * m, 1024)),
             integer(n * m),
             number(static_cast<double>(n)),
-            number(1.0 / static_cast<double>(n * m))};
+            number(1.0 / static_cast<double>(n * m)),
+            number(-1.0 / static_cast<double>(n)),
+            number(2.0 / static_cast<double>(n)),
+            // As wide as it was folded, and as a kernel has it.
+            {DType::f64, tile::scalar_bits(DType::f64, 1.0 / static_cast<double>(n))},
+            {DType::f64, tile::scalar_bits(DType::f64, static_cast<float>(1.0 / static_cast<double>(n)))}};
   });
 }
 

@@ -4,7 +4,6 @@
 #include "passes/nest/dot_axes.h"
 #include "passes/nest/epilogue_reductions.h"
 #include "passes/nest/pages.h"
-#include "passes/tiling/any_size_edge.h"
 #include "passes/tiling/b2b_tiles.h"
 #include "passes/tiling/kept_block.h"
 
@@ -230,8 +229,7 @@ std::vector<DotTiles> stream_tiles(const LoopNest& nest, const DotProblem& p, co
   const tile::B2bBlocks& cuts = target.b2b_blocks;
   if (is_deep(nest)) return {{std::min(cuts.edge, p.m), 1, std::min(cuts.edge, p.k)}};
   if (nest.accumulates_scaled()) return {{std::min(cuts.edge, p.m), std::min(cuts.edge, p.n), 1}};
-  const Index walked = target.any_size ? any_size_edge(target, p.k, cuts.walked) : std::min(cuts.walked, p.k);
-  const Index depth = block_within_pages(nest, walked);
+  const Index depth = block_within_pages(nest, std::min(cuts.walked, p.k));
   return {{std::min(b2b_rows(nest, p, depth, target), p.m), std::min(cuts.columns, p.n), depth}};
 }
 
