@@ -174,17 +174,21 @@ inline tile::RowCuts row_cuts() {
   };
 }
 
-// Share of the ordinary units' rate, by dot=fma_blocks: docs/notes/2026-11-22-whole-programs.md.
-inline constexpr double kFmaShare = 0.62;
+// Tiles of dot=fma_blocks: the share of the ordinary units' rate where several programs are on a
+// multiprocessor, and where one is alone. docs/notes/2026-11-26-f32-products.md.
+inline constexpr tile::DotTile kFmaTiles[] = {
+    {.rows = 64, .columns = 128, .share = 0.70, .alone = 0.59, .by_k = 0.86},
+    {.rows = 64, .columns = 256, .share = 0.73, .alone = 0.38, .by_k = 0.81},
+    {.rows = 128, .columns = 128, .share = 0.70, .alone = 0.37, .by_k = 0.91},
+    {.rows = 64, .columns = 64, .share = 0.57, .alone = 0.47, .by_k = 0.86},
+    {.rows = 32, .columns = 32, .share = 0.43, .alone = 0.27, .by_k = 0.92},
+};
 
 inline tile::VectorDots vector_dots() {
   return {
-      // fma_blocks. The first was measured (docs/notes/2026-11-22-whole-programs.md), the others follow
-      // by their loops' instructions (2026-11-21-singles-on-gpus.md). The widest is for what no narrower one
-      // holds.
-      .tiles = {{128, 64, kFmaShare}, {64, 64, 0.58}, {128, 128, 0.58, true}},
-      .fewest = 32,
-      .depth = 32,
+      .tiles = {std::begin(kFmaTiles), std::end(kFmaTiles)},
+      .fewest = 16,
+      .depth = 16,
       .edge = 64,
       .edge_depth = 16,
       // Products with a computed operand, and those in back-to-back matmuls: 0.3 to 0.34 of the GPT-2 block's
@@ -367,9 +371,13 @@ inline constexpr double kHiddenStoreBytes = 4;  // of an element: one result lea
 // mma: of the sums and products of a back-to-back matmul in one thread's registers; threads of a
 // multiprocessor that hide each other's waiting.
 inline constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
-// fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
-// with 128 each, ptxas spilled.
-inline constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
+// fma_blocks: threads of a tile, twice as many of one of kFmaLarge elements; of these, those that share a row,
+// twice as many of less than kFmaHigh rows of kFmaWide columns. Registers for so many programs on a multiprocessor, by a thread's
+// elements, with which ptxas spills nothing: docs/notes/2026-11-26-f32-products.md.
+inline constexpr Index kFmaThreads = 64, kFmaLarge = 64 * 64, kFmaAcross = 8, kFmaWide = 128, kFmaHigh = 128;
+inline constexpr int fma_programs_per_sm(Index elements) {
+  return elements >= 128 ? 2 : elements >= 64 ? 3 : elements >= 32 ? 4 : 8;
+}
 // wgmma: registers of a multiplying thread for the accumulator, what is loaded beside it and what its columns
 // are reduced to, which begins where the accumulator ends.
 inline constexpr Index kEpilogueRegisters = 216;
@@ -395,7 +403,7 @@ inline void fill_fitted(tile::Target& target, const Arch& arch) {
   // 128x8192x8192 took 47.9 us as 128x192 in 3 parts, 8x8192x8192 37.9 as 64x256 in 4
   // (docs/notes/2026-11-22-sixth-h200.md).
   target.burst_share = 0.4;
-  target.program_start_us = 2;  // chosen, not measured
+  target.program_start_us = 0.7;  // docs/notes/2026-11-26-f32-products.md
   target.alone_share = 0.7;     // docs/notes/2026-11-21-blocks-by-data.md
   target.rows = row_cuts();
   target.vector_dots = vector_dots();

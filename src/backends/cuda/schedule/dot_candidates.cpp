@@ -41,6 +41,18 @@ bool holds_dots(const Op& loop) {
   return dots;
 }
 
+// What dot=fma_blocks reaches of the ordinary units' rate with tiles of this size: as the largest measured one
+// that is no larger.
+double fma_share(Index rows, Index columns, bool b_by_k, bool alone) {
+  const auto size = [](const tile::DotTile& t) { return t.rows * t.columns; };
+  const tile::DotTile* best = std::min_element(
+      std::begin(kFmaTiles), std::end(kFmaTiles),
+      [&](const tile::DotTile& x, const tile::DotTile& y) { return size(x) < size(y); });
+  for (const tile::DotTile& t : kFmaTiles)
+    if (size(t) <= rows * columns && (size(t) > size(*best) || t.rows == rows)) best = &t;
+  return (alone ? best->alone : best->share) * (b_by_k ? best->by_k : 1);
+}
+
 bool has_nested(const B2bMatmul& b2b) {
   return std::any_of(b2b.dots.begin(), b2b.dots.end(), [](const B2bDot& d) { return d.is_nested(); });
 }
@@ -242,20 +254,25 @@ class Lister {
     const auto refuse_all = [&](const std::string& why) { refuse({.kind = tile::FmaBlocks()}, why); };
     const auto dot = find_tensor_dot(kernel_, DotUnit::fma_blocks);
     if (!dot) return refuse_all(dot.error().message);
-    const Index across = dot->b.rows / kFmaEdge, threads = dot->a.rows / kFmaEdge * across;
-    if (threads == 0) return refuse_all("dot: tiles of 8 rows and columns at least");
+    const Index elements = dot->a.rows * dot->b.rows;
+    const bool wide = dot->b.rows >= kFmaWide && dot->a.rows < kFmaHigh;
+    const Index across = wide ? 2 * kFmaAcross : kFmaAcross;
+    const Index threads = elements >= kFmaLarge ? 2 * kFmaThreads : kFmaThreads;
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     tile::FmaBlocks kind{.threads_per_row = static_cast<int>(across),
                          .group_m = rows > 1 ? 8 : 0,
-                         .programs_per_sm = static_cast<int>(std::max<Index>(kFmaThreadsPerSm / threads, 1))};
-    const double flops = 2.0 * static_cast<double>(depth_of(*dot) * dot->a.rows * dot->b.rows) * programs();
-    for (const int stages : {2, 3}) {
+                         .programs_per_sm = fma_programs_per_sm(elements / threads)};
+    const double unit_flops = 2.0 * static_cast<double>(depth_of(*dot) * elements),
+                 waves = std::ceil(programs() / std::max(1, target_.units));
+    const double unit_rate = fma_share(dot->a.rows, dot->b.rows, dot->b.k_major, waves <= 1) * target_.flops_per_s / target_.units;
+    for (const int stages : {3, 2, 4}) {
       kind.stages = stages;
       Candidate c;
       c.schedule = {.threads = static_cast<int>(threads), .kind = kind};
       const std::string why = why_not(c.schedule);
-      if (!why.empty()) return stages > 2 ? void() : refuse_all(why);
-      c.predicted_us = (flops / (kFmaShare * busy() * target_.flops_per_s) + target_.launch_s) * 1e6;
+      if (!why.empty()) return found_one() ? void() : refuse_all(why);
+      c.predicted_us =
+          (waves * unit_flops / unit_rate + target_.launch_s) * 1e6 + waves * target_.program_start_us;
       found_.push_back(std::move(c));
     }
   }
