@@ -268,8 +268,10 @@ inline double primitive_instructions(tile::Prim prim, bool narrow) {
 
 // Machine instructions of other steps on an element. Counted roughly in SASS, no record.
 inline constexpr double kInstructionsOfCast = 0.5;
-inline constexpr double kInstructionsOfRandom = 10;             // four neighbours share a run of the cipher
-inline constexpr double kInstructionsOfIndexed = 6;             // gather, scatter, atomic_add
+inline constexpr double kInstructionsOfRandom = 10;  // four neighbours share a run of the cipher
+inline constexpr double kInstructionsOfIndexed = 6;  // gather, scatter, atomic_add
+inline constexpr double kInstructionsOfPlace =
+    4;  // argmax: two comparisons, the value's and the index's selection
 inline constexpr double kInstructionsOfDivisionByConstant = 4;  // a product's high word, a shift
 inline constexpr double kInstructionsOfOther = 0.2;  // addresses of plain loads and stores are shared
 inline constexpr double kInstructionsOfInnerSum =
