@@ -13,7 +13,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <list>
 #include <mutex>
+#include <thread>
 
 namespace tilewright::detail {
 
@@ -66,22 +68,28 @@ GraphOptions graph_options(const CompileOptions& o) {
 }  // namespace
 
 struct CompiledCore::State {
+  struct Running {
+    std::thread::id thread;
+    std::vector<Guard> guards;  // of the arguments
+  };
   ManyFunction function;
   CompileOptions options;
   std::vector<std::shared_ptr<Specialisation>> specialisations;  // most recently used first
-  std::vector<std::vector<Guard>>
-      running;  // the calls of the function that are being recorded, outermost first
+  std::list<Running> running;  // the calls of the function that are being recorded
   // Guards all of these: calls with tensors of several Contexts do not share a Context's mutex. Both are
-  // taken together, so that no thread holds one of them while it waits for the other.
-  std::recursive_mutex mutex;
+  // taken together, so that no thread holds one of them while it waits for the other. Neither is held while
+  // the function runs: after that, other threads may have made specialisations and dropped some.
+  OpenMutex mutex;
 
-  Specialisation* find(const std::vector<Tensor>& args);
-  Specialisation& specialise(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
-                             std::vector<Tensor>& ran, const Location& where);
+  std::shared_ptr<Specialisation> find(const std::vector<Tensor>& args);
+  std::shared_ptr<Specialisation> specialise(const std::vector<Tensor>& args,
+                                             const std::shared_ptr<ContextState>& context,
+                                             std::vector<Tensor>& ran, const Location& where);
   CompiledGraph& program(Specialisation& s, const std::vector<passes::Overwrite>& over,
                          const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
                          const Location& where);
-  std::vector<Tensor> run_function(const std::vector<Tensor>& args);
+  std::vector<Tensor> run_function(const std::vector<Tensor>& args,
+                                   const std::shared_ptr<ContextState>& context);
   Recorded record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                   const std::shared_ptr<ContextState>& context, const Location& where,
                   const std::string& no_breaks = "");
@@ -154,22 +162,28 @@ std::vector<Tensor> run_rest(Recorded& recorded, const std::shared_ptr<ContextSt
 
 // A function of tensors is the same at each call with the same types: one that calls itself with them never
 // ends, and what it calls itself with must come to an end as well.
-std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>& args) {
-  constexpr std::size_t kMostNested = 256;  // a few kB of the stack each
-  std::vector<Guard> guards = guards_of(args);
-  if (std::find(running.begin(), running.end(), guards) != running.end())
+std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>& args,
+                                                      const std::shared_ptr<ContextState>& context) {
+  constexpr std::ptrdiff_t kMostNested = 256;  // a few kB of the stack each
+  Running call{std::this_thread::get_id(), guards_of(args)};
+  const auto nested = [&](const Running& r) { return r.thread == call.thread; };
+  if (std::any_of(running.begin(), running.end(),
+                  [&](const Running& r) { return nested(r) && r.guards == call.guards; }))
     throw Error(
         "compile: the function calls itself with arguments of the same types, which never ends: write the "
         "repetition as a loop, or call it with smaller tensors until it ends");
-  if (running.size() == kMostNested)
+  if (std::count_if(running.begin(), running.end(), nested) == kMostNested)
     throw Error(fmt::format(
         "compile: the function calls itself {} times deep: write the repetition as a loop", kMostNested));
-  running.push_back(std::move(guards));
-  struct Leave {
-    std::vector<std::vector<Guard>>& running;
-    ~Leave() { running.pop_back(); }
-  } const leave{running};
-  std::vector<Tensor> results = function(args);
+  struct Entry {
+    std::list<Running>& all;
+    std::list<Running>::iterator own;
+    ~Entry() { all.erase(own); }
+  } const entry{running, running.insert(running.end(), std::move(call))};
+  std::vector<Tensor> results = [&] {
+    const Opened open(mutex, context->mutex);
+    return function(args);
+  }();
   for (std::size_t i = 0; i < results.size(); ++i)
     if (!results[i].defined())
       throw Error(fmt::format("compile: result {} of the function was never given a value", i));
@@ -188,8 +202,9 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
         "compiled with fullgraph: return the tensor and read it after the call, or allow graph breaks";
   trace->options = graph_options(options);
   return at_place(where, [&] {
-    Recorded recorded = record_function([&](const std::vector<Tensor>& in) { return run_function(in); }, args,
-                                        types, std::move(trace), context);
+    Recorded recorded =
+        record_function([&](const std::vector<Tensor>& in) { return run_function(in, context); }, args, types,
+                        std::move(trace), context);
     for (const Tensor& r : recorded.results)
       if (r.impl()->device != recorded.trace->device)
         note_break(*recorded.trace, "result on " + r.impl()->device->name(), where);
@@ -197,23 +212,23 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
   });
 }
 
-// The specialisation for these arguments, made if there is none; null when the function must be traced at
-// each call.
-Specialisation* CompiledCore::State::find(const std::vector<Tensor>& args) {
+// The specialisation for these arguments; null where there is none.
+std::shared_ptr<Specialisation> CompiledCore::State::find(const std::vector<Tensor>& args) {
   auto& known = specialisations;
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (!matches(*known[i], args)) continue;
     const auto at = known.begin() + static_cast<std::ptrdiff_t>(i);
     if (i != 0) std::rotate(known.begin(), at, at + 1);
-    return known.front().get();
+    return known.front();
   }
   return nullptr;
 }
 
 // Traces the function; with graph breaks runs it as well and leaves its results in `ran`.
-Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
-                                                const std::shared_ptr<ContextState>& context,
-                                                std::vector<Tensor>& ran, const Location& where) {
+std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vector<Tensor>& args,
+                                                                const std::shared_ptr<ContextState>& context,
+                                                                std::vector<Tensor>& ran,
+                                                                const Location& where) {
   const auto start = std::chrono::steady_clock::now();
   Donation::wishes(options.donate, args.size());  // throws
   std::vector<Guard> guards = guards_of(args);
@@ -236,7 +251,9 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     fresh->pieces = std::move(trace.pieces);
   } else {
     finish(recorded);
-    context->random_calls = drawn;  // the seeds are drawn at the call
+    context->undraw(drawn, trace.draws.size());  // the seeds are drawn at the call
+    if (std::shared_ptr<Specialisation> other = find(args); other && other->recorded)
+      return other;  // another thread has recorded it meanwhile
     fresh->traced = ir::print(trace.graph);
     fresh->recorded = trace.graph;
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
@@ -248,7 +265,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
   fresh->compile_ms = fresh->breaks.empty() ? fresh->times.trace_ms : ms_since(start);
   specialisations.insert(specialisations.begin(), std::move(fresh));
   if (specialisations.size() > kMostSpecialisations) specialisations.pop_back();
-  return *specialisations.front();
+  return specialisations.front();
 }
 
 // Compiles what was recorded, or finds it compiled. What cannot be compiled is forgotten.
@@ -277,7 +294,7 @@ CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector
         // Its values are of other sizes than the arguments' memory: none of them can be computed.
         const std::uint64_t drawn = context->random_calls;
         Recorded again = record(args, other, context, where, "traced for other sizes");
-        context->random_calls = drawn;
+        context->undraw(drawn, again.trace->draws.size());
         finish(again);
         return again.trace->graph;
       };
@@ -320,8 +337,9 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
   if (at_place(where, [&] { return recording_trace(*context, args); }))
-    return at_place(where,
-                    [&] { return state_->run_function(args); });  // part of the enclosing function's graph
+    return at_place(where, [&] {
+      return state_->run_function(args, context);
+    });  // part of the enclosing function's graph
   for (const Tensor& a : args)
     if (a.impl()->device != args[0].impl()->device)
       throw Error("compile: arguments are " + apart(*args[0].impl()->device, *a.impl()->device), where);
@@ -329,15 +347,15 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
     const Aside aside(context, "call on " + args[0].device(), args, {}, where);
     return call(args, where);
   }
-  Specialisation* s = state_->find(args);
+  std::shared_ptr<Specialisation> s = state_->find(args);
   // Inside another function that is being recorded this one may capture its values, or draw random numbers
   // that belong to it: whether it does is seen by recording.
-  if ((s && !s->recorded) || context->recording) {
+  if ((s && !s->recorded) || context->recording()) {
     Recorded recorded = state_->record(args, types_of(args), context, where);
     std::vector<Break> breaks = recorded.trace->breaks;
     std::vector<Tensor> results =
         at_place(where, [&] { return run_rest(recorded, context, context->device(args[0].device())); });
-    s = state_->find(args);  // the function may have called itself
+    s = state_->find(args);
     if (s && !s->recorded) {
       s->breaks = std::move(breaks);
       s->pieces = std::move(recorded.trace->pieces);
@@ -345,7 +363,7 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
     return results;
   }
   std::vector<Tensor> ran;
-  if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
+  if (!s) s = at_place(where, [&] { return state_->specialise(args, context, ran, where); });
   if (!s->recorded) return ran;  // of a function with graph breaks, which no argument is donated to
   const std::vector<int>& donated = state_->options.donate;
   CompiledGraph& graph = at_place(where, [&]() -> auto& {
@@ -395,15 +413,10 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   check_given("into", "output", outputs, where);
   const std::shared_ptr<ContextState> context = context_of(arguments[0], "into", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
-  std::optional<Aside> aside;
-  std::vector<Tensor> own;  // the arguments, where one is of a recording
-  const auto recorded = [](const Tensor& a) { return a.impl()->trace != nullptr; };
-  if (context->recording || std::any_of(arguments.begin(), arguments.end(), recorded)) {
-    aside.emplace(context, "into()", arguments, outputs, where);
-    own = apart_from_recordings(arguments);
-  }
-  const std::vector<Tensor>& args = aside ? own : arguments;
-  Specialisation& s = specialised(args, context, where);
+  const Aside aside(context, "into()", arguments, outputs, where);
+  const std::vector<Tensor> args = apart_from_recordings(arguments);
+  const std::shared_ptr<Specialisation> kept = specialised(args, context, where);
+  Specialisation& s = *kept;
   const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
   const std::vector<ir::Type> types = output_types(*s.recorded);
   const std::size_t count = types.size() - 2 * s.checks.size();
@@ -433,27 +446,28 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
 }
 
 // The function as one program.
-Specialisation& CompiledCore::specialised(const std::vector<Tensor>& args,
-                                          const std::shared_ptr<ContextState>& context,
-                                          const Location& where) {
-  if (context->recording)
+std::shared_ptr<Specialisation> CompiledCore::specialised(const std::vector<Tensor>& args,
+                                                          const std::shared_ptr<ContextState>& context,
+                                                          const Location& where) {
+  if (context->recording())
     throw Error("a function that is recorded has no values to run this with: call it outside", where);
-  Specialisation* s = state_->find(args);
+  std::shared_ptr<Specialisation> s = state_->find(args);
   std::vector<Tensor> ran;
-  if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
+  if (!s) s = at_place(where, [&] { return state_->specialise(args, context, ran, where); });
   if (!s->recorded)
     throw Error(
         "the function has graph breaks, so it is no single program: explain() names the lines. Call it "
         "and use what it returns",
         where);
-  return *s;
+  return s;
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
-  Specialisation& s = specialised(args, context, where);
+  const std::shared_ptr<Specialisation> kept = specialised(args, context, where);
+  Specialisation& s = *kept;
   if (s.programs.empty())
     at_place(where, [&] {
       state_->program(s, Donation::wishes(state_->options.donate, args.size()), args, context, where);
@@ -544,7 +558,7 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
   for (const std::shared_ptr<Specialisation>& s : all) {
     // Other functions of the Context that have the same graph may measure and tune it meanwhile.
     const std::shared_ptr<ContextState> context = s->context.lock();
-    std::recursive_mutex gone;
+    OpenMutex gone;
     const std::scoped_lock lock(state_->mutex, context ? context->mutex : gone);
     out.push_back(report_of(*s, state_->options));
   }
