@@ -175,18 +175,26 @@ inline tile::RowCuts row_cuts() {
 }
 
 // Tiles of dot=fma_blocks: the share of the ordinary units' rate where several programs are on a
-// multiprocessor, and where one is alone. docs/notes/2026-11-26-f32-products.md.
-inline constexpr tile::DotTile kFmaTiles[] = {
-    {.rows = 64, .columns = 128, .share = 0.70, .alone = 0.59, .by_k = 0.86},
-    {.rows = 64, .columns = 256, .share = 0.73, .alone = 0.38, .by_k = 0.81},
-    {.rows = 128, .columns = 128, .share = 0.70, .alone = 0.37, .by_k = 0.91},
-    {.rows = 64, .columns = 64, .share = 0.57, .alone = 0.47, .by_k = 0.86},
-    {.rows = 32, .columns = 32, .share = 0.43, .alone = 0.27, .by_k = 0.92},
+// multiprocessor, and where one is alone; its threads, and those that share a row.
+// docs/notes/2026-11-26-f32-products.md.
+struct FmaTile {
+  tile::DotTile tile;
+  Index threads = 128, threads_per_row = 16;
+};
+inline constexpr FmaTile kFmaTiles[] = {
+    {{.rows = 64, .columns = 128, .share = 0.70, .alone = 0.59, .by_k = 0.86}, 128, 16},
+    {{.rows = 64, .columns = 256, .share = 0.73, .alone = 0.38, .by_k = 0.81}, 128, 16},
+    {{.rows = 128, .columns = 128, .share = 0.70, .alone = 0.37, .by_k = 0.91}, 128, 8},
+    {{.rows = 64, .columns = 64, .share = 0.57, .alone = 0.47, .by_k = 0.86}, 128, 8},
+    {{.rows = 32, .columns = 128, .share = 0.69, .alone = 0.50, .by_k = 0.78}, 64, 16},
+    {{.rows = 32, .columns = 32, .share = 0.43, .alone = 0.27, .by_k = 0.92}, 64, 8},
 };
 
 inline tile::VectorDots vector_dots() {
+  std::vector<tile::DotTile> tiles;
+  for (const FmaTile& t : kFmaTiles) tiles.push_back(t.tile);
   return {
-      .tiles = {std::begin(kFmaTiles), std::end(kFmaTiles)},
+      .tiles = std::move(tiles),
       .fewest = 16,
       .depth = 16,
       .edge = 64,
@@ -373,12 +381,11 @@ inline constexpr double kHiddenStoreBytes = 4;  // of an element: one result lea
 // mma: of the sums and products of a back-to-back matmul in one thread's registers; threads of a
 // multiprocessor that hide each other's waiting.
 inline constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
-// fma_blocks: threads of a tile, twice as many of one of kFmaLarge elements; of these, those that share a row,
-// twice as many of less than kFmaHigh rows of kFmaWide columns. Registers for so many programs on a multiprocessor, by a thread's
-// elements, with which ptxas spills nothing: docs/notes/2026-11-26-f32-products.md.
-inline constexpr Index kFmaThreads = 64, kFmaLarge = 64 * 64, kFmaAcross = 8, kFmaWide = 128, kFmaHigh = 128;
-inline constexpr int fma_programs_per_sm(Index elements) {
-  return elements >= 128 ? 2 : elements >= 64 ? 3 : elements >= 32 ? 4 : 8;
+// fma_blocks: registers for so many programs on a multiprocessor, by a thread's elements and the warps of a
+// program, with which ptxas spills nothing: docs/notes/2026-11-26-f32-products.md.
+inline constexpr int fma_programs_per_sm(Index elements, Index threads) {
+  const Index warps = elements >= 128 ? 8 : elements >= 64 ? 12 : 16;
+  return static_cast<int>(warps * 32 / threads);
 }
 // wgmma: registers of a multiplying thread for the accumulator, what is loaded beside it and what its columns
 // are reduced to, which begins where the accumulator ends.

@@ -5,6 +5,7 @@
 #include "backends/cuda/plan/refusal.h"
 
 #include <bit>
+#include <cstdint>
 
 namespace tilewright::cuda {
 
@@ -82,6 +83,9 @@ Status check_kind(const Kernel& kernel, const tile::FmaBlocks&, CudaPlan& plan) 
   const TileFrame& f = result_frame(plan, *plan.dots.dot->dot);
   if (!copies_panels(plan.schedule)) return refusal("fma_blocks: wants a power of two of threads, 64 at least");
   if (plan.dots.dot->a.depth % 8 != 0) return refusal("fma_blocks: the depth is no multiple of 8");
+  for (const TensorOperand* o : {&plan.dots.dot->a, &plan.dots.dot->b})
+    if (!std::has_single_bit(static_cast<std::uint64_t>(o->rows)))
+      return refusal("fma_blocks: rows and columns of a tile are no powers of two");
   if (f.ragged_rows() || f.ragged_cols()) return refusal("fma_blocks: threads do not share the tile evenly");
   return check_copies(kernel, plan);
 }

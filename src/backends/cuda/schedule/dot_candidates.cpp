@@ -41,16 +41,17 @@ bool holds_dots(const Op& loop) {
   return dots;
 }
 
-// What dot=fma_blocks reaches of the ordinary units' rate with tiles of this size: as the largest measured one
-// that is no larger.
-double fma_share(Index rows, Index columns, bool b_by_k, bool alone) {
-  const auto size = [](const tile::DotTile& t) { return t.rows * t.columns; };
-  const tile::DotTile* best = std::min_element(
-      std::begin(kFmaTiles), std::end(kFmaTiles),
-      [&](const tile::DotTile& x, const tile::DotTile& y) { return size(x) < size(y); });
-  for (const tile::DotTile& t : kFmaTiles)
-    if (size(t) <= rows * columns && (size(t) > size(*best) || t.rows == rows)) best = &t;
-  return (alone ? best->alone : best->share) * (b_by_k ? best->by_k : 1);
+// How dot=fma_blocks multiplies tiles of this size: measured, or as the largest measured ones that are no
+// larger.
+const FmaTile& fma_tile(Index rows, Index columns) {
+  const auto size = [](const FmaTile& t) { return t.tile.rows * t.tile.columns; };
+  const FmaTile* best = std::min_element(std::begin(kFmaTiles), std::end(kFmaTiles),
+                                         [&](const auto& x, const auto& y) { return size(x) < size(y); });
+  for (const FmaTile& t : kFmaTiles) {
+    if (t.tile.rows == rows && t.tile.columns == columns) return t;
+    if (size(t) <= rows * columns && size(t) > size(*best)) best = &t;
+  }
+  return *best;
 }
 
 bool has_nested(const B2bMatmul& b2b) {
@@ -255,16 +256,15 @@ class Lister {
     const auto dot = find_tensor_dot(kernel_, DotUnit::fma_blocks);
     if (!dot) return refuse_all(dot.error().message);
     const Index elements = dot->a.rows * dot->b.rows;
-    const bool wide = dot->b.rows >= kFmaWide && dot->a.rows < kFmaHigh;
-    const Index across = wide ? 2 * kFmaAcross : kFmaAcross;
-    const Index threads = elements >= kFmaLarge ? 2 * kFmaThreads : kFmaThreads;
+    const auto& [measured, threads, across] = fma_tile(dot->a.rows, dot->b.rows);
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     tile::FmaBlocks kind{.threads_per_row = static_cast<int>(across),
                          .group_m = rows > 1 ? 8 : 0,
-                         .programs_per_sm = fma_programs_per_sm(elements / threads)};
+                         .programs_per_sm = fma_programs_per_sm(elements / threads, threads)};
     const double unit_flops = 2.0 * static_cast<double>(depth_of(*dot) * elements),
                  waves = std::ceil(programs() / std::max(1, target_.units));
-    const double unit_rate = fma_share(dot->a.rows, dot->b.rows, dot->b.k_major, waves <= 1) * target_.flops_per_s / target_.units;
+    const double share = (waves > 1 ? measured.share : measured.alone) * (dot->b.k_major ? measured.by_k : 1);
+    const double unit_rate = share * target_.flops_per_s / std::max(1, target_.units);
     for (const int stages : {3, 2, 4}) {
       kind.stages = stages;
       Candidate c;

@@ -83,15 +83,20 @@ TW_DEVICE void copy_fma_block(u32 to, const f32* from, i64 x_step, i64 y_step, i
                       inside ? most : 0);
     }
   } else {
+    // One at a time, neighbouring threads along the rows. What a thread adds to a place, and what the place
+    // adds, apart: constants are a copy's own offset.
     constexpr int kCount = Block::rows * Block::depth;
+    static_assert(Block::rows % kThreads == 0 || kThreads % Block::rows == 0, "places are thread + constant");
+    const int mine_x = thread % Block::rows, mine_y = thread / Block::rows;
+    const f32* const mine = from + mine_x * x_step + mine_y * y_step;
+    const u32 mine_to = to + u32(mine_y * Block::pitch + Block::place_of(mine_x)) * 4;
 #pragma unroll
     for (int i = 0; i < (kCount + kThreads - 1) / kThreads; ++i) {
-      const int n = i * kThreads + thread;
-      if (kCount % kThreads != 0 && n >= kCount) break;
-      const int row = n % Block::rows, k = n / Block::rows;
-      const bool inside = all || (row < x_end && k < y_end);
-      copy_async4_to(to + u32(k * Block::pitch + Block::place_of(row)) * 4, from + row * x_step + k * y_step,
-                     inside ? 4 : 0);
+      if (kCount % kThreads != 0 && i * kThreads + thread >= kCount) break;
+      const int across = i * kThreads % Block::rows, down = i * kThreads / Block::rows;
+      const bool inside = all || (mine_x + across < x_end && mine_y + down < y_end);
+      copy_async4_to(mine_to + u32(down * Block::pitch + Block::place_of(across)) * 4,
+                     mine + across * x_step + down * y_step, inside ? 4 : 0);
     }
   }
 }
