@@ -240,6 +240,25 @@ TEST(Integers, FromFloatTruncatesAndSaturates) {
   EXPECT_EQ(float_to_int(DType::boolean, -0.0), 0);
 }
 
+TEST(Integers, HoldWholeNumbersFromTheirLeastToTheirLargest) {
+  const std::tuple<DType, double, double> limits[] = {{DType::i64, -0x1p63, 0x1p63 - 1024},
+                                                      {DType::i32, -0x1p31, 0x1p31 - 1},
+                                                      {DType::i8, -128, 127},
+                                                      {DType::u8, 0, 255},
+                                                      {DType::boolean, 0, 1}};
+  for (const auto& [dtype, least, largest] : limits) {
+    const double inside[] = {least, largest, -0.0, 1};
+    for (double v : inside) EXPECT_TRUE(holds(dtype, v)) << name(dtype) << " " << v;
+    const double outside[] = {std::nextafter(least, -kInfinity),
+                              std::nextafter(largest, kInfinity),
+                              0.5,
+                              -kInfinity,
+                              kInfinity,
+                              kNaN};
+    for (double v : outside) EXPECT_FALSE(holds(dtype, v)) << name(dtype) << " " << v;
+  }
+}
+
 TEST(Integers, LargeInt64RoundsOnceOnItsWayToAFloat) {
   // Just above the middle between two bf16 values: through float64 the excess would vanish and the tie go
   // down.

@@ -44,9 +44,9 @@ Value mean(Value x, const Axes& axes, Keep keep) {
 }
 
 Value var(Value x, const Axes& axes, const VarOptions& options) {
-  x = as_float(x);
-  const DType dtype = x.dtype();
-  x = widened(x);
+  const DType dtype = float_type(x.dtype());
+  // The square of an i64 has room in f32, the sum of several has not.
+  x = x.dtype() == DType::i64 ? cast(x, DType::f64) : widened(x);
   const Value centered = x - mean(x, axes, Keep::yes);
   const Value squares = sum(square(centered), axes, options.keep);
   const double count = static_cast<double>(gathered(x.shape(), axes)) - static_cast<double>(options.ddof);

@@ -70,17 +70,13 @@ class Check {
   Result<KernelCheck> run(backends::Program& program) {
     if (Status s = refuse_overlaps(); !s) return s.error();
     if (Status s = poison(); !s) return s.error();
-    for (std::size_t v = 0; v < copies_.size(); ++v)
-      if (Status s = read(v, copies_[v].data()); !s) return s.error();
+    if (Status s = read_all(); !s) return s.error();
+    const auto bounds = reference::run_with_bounds(kernel_, bindings(), launch_.scalars);
+    if (!bounds) return bounds.error();
     backends::LaunchArgs args{launch_.views.data(), launch_.scalars.data(), {}};
     std::copy(std::begin(launch_.grid), std::end(launch_.grid), std::begin(args.grid));
     if (Status s = program.launch(args); !s) return s.error();
     if (Status s = backend_.synchronize(); !s) return s.error();
-    std::vector<reference::ViewBinding> bindings;
-    bindings.reserve(copies_.size());
-    for (HostCopy& copy : copies_) bindings.push_back(copy.binding());
-    const auto bounds = reference::run_with_bounds(kernel_, bindings, launch_.scalars);
-    if (!bounds) return bounds.error();
     KernelCheck report;
     for (std::size_t v = 0; v < copies_.size(); ++v) {
       if (!written(v)) continue;
@@ -89,6 +85,12 @@ class Check {
       compare(v, got, bounds->views[v], report);
     }
     return report;
+  }
+
+  Status interpret() {
+    if (Status s = read_all(); !s) return s;
+    ThreadPool pool;
+    return reference::run(kernel_, bindings(), launch_.scalars, {.pool = &pool});
   }
 
  private:
@@ -119,6 +121,19 @@ class Check {
         return s;
     }
     return backend_.synchronize();
+  }
+
+  Status read_all() {
+    for (std::size_t v = 0; v < copies_.size(); ++v)
+      if (Status s = read(v, copies_[v].data()); !s) return s;
+    return Unit{};
+  }
+
+  std::vector<reference::ViewBinding> bindings() {
+    std::vector<reference::ViewBinding> out;
+    out.reserve(copies_.size());
+    for (HostCopy& copy : copies_) out.push_back(copy.binding());
+    return out;
   }
 
   Status read(std::size_t v, char* to) const {
@@ -167,14 +182,23 @@ class Check {
   std::vector<HostCopy> copies_;
 };
 
+Status check_given(const tile::Kernel& kernel, const Executable::StepLaunch& launch) {
+  if (launch.views.size() == kernel.views.size()) return Unit{};
+  return failure(Failure::Kind::invalid,
+                 fmt::format("kernel {}: an empty launch has nothing to check", kernel.name));
+}
+
 }  // namespace
 
 Result<KernelCheck> check_launch(Device& device, const tile::Kernel& meaning, backends::Program& program,
                                  const Executable::StepLaunch& launch) {
-  if (launch.views.size() != meaning.views.size())
-    return failure(Failure::Kind::invalid,
-                   fmt::format("kernel {}: an empty launch has nothing to check", meaning.name));
+  if (Status s = check_given(meaning, launch); !s) return s.error();
   return Check(device, meaning, launch).run(program);
+}
+
+Status check_reach(Device& device, const tile::Kernel& kernel, const Executable::StepLaunch& launch) {
+  if (Status s = check_given(kernel, launch); !s) return s;
+  return Check(device, kernel, launch).interpret();
 }
 
 }  // namespace tilewright::runtime

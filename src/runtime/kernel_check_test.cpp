@@ -93,5 +93,32 @@ TEST_F(CheckLaunch, RefusesAnOutputInsideItsInput) {
   EXPECT_NE(report.error().message.find("overlap"), std::string::npos);
 }
 
+// y = x from element n on, where the verifier knows nothing of n.
+tile::Kernel copy_from() {
+  tile::Builder k("copy_from");
+  const tile::Value n = k.scalar("n");
+  const auto x = k.view("x", DType::f32, {kElements}), y = k.view("y", DType::f32, {kElements});
+  k.store(y, {0}, k.load(x, {n}, {.shape = {kElements}}));
+  return k.finish({{{kElements, kElements}}});
+}
+
+TEST_F(CheckLaunch, DoesNotRunAKernelThatLeavesItsViews) {
+  struct Untouched final : backends::Program {
+    Status launch(const backends::LaunchArgs&) override {
+      ADD_FAILURE() << "it was run";
+      return Unit{};
+    }
+  } program;
+  const tile::Kernel kernel = copy_from();
+  launch_.scalars = {-1'000'000'000};
+  const auto report = check_launch(*device_, kernel, program, launch_);
+  ASSERT_FALSE(report);
+  EXPECT_NE(report.error().message.find("dim 0 goes from -1000000000 to"), std::string::npos)
+      << report.error().message;
+  EXPECT_FALSE(check_reach(*device_, kernel, launch_));
+  launch_.scalars = {0};
+  EXPECT_TRUE(check_reach(*device_, kernel, launch_));
+}
+
 }  // namespace
 }  // namespace tilewright::runtime

@@ -13,7 +13,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <list>
 #include <mutex>
+#include <thread>
 
 namespace tilewright::detail {
 
@@ -29,33 +31,55 @@ GraphOptions graph_options(const CompileOptions& o) {
 }  // namespace
 
 struct CompiledCore::State {
+  struct Running {
+    std::thread::id thread;
+    std::vector<Guard> guards;  // of the arguments
+  };
   ManyFunction function;
   CompileOptions options;
   std::vector<std::shared_ptr<Specialisation>> specialisations;  // most recently used first
-  std::vector<std::vector<Guard>>
-      running;  // the calls of the function that are being recorded, outermost first
+  std::list<Running> running;  // the calls of the function that are being recorded
   // Guards all of these: calls with tensors of several Contexts do not share a Context's mutex. Both are
-  // taken together, so that no thread holds one of them while it waits for the other.
-  std::recursive_mutex mutex;
+  // taken together, so that no thread holds one of them while it waits for the other. Neither is held while
+  // the function runs: after that, other threads may have made specialisations and dropped some.
+  OpenMutex mutex;
+  std::size_t runs = 0;  // of the function so far: where it has grown, what was looked up may be gone
 
   SizeHistory history;
   bool reads_shapes = false;  // it did at least once: then it is called with sizes of arguments only
   // Whether a specialisation for a range will do, or only one that is for the arguments' sizes alone: what
   // writes over its inputs was proved for these.
   enum class Sizes : std::uint8_t { of_a_range, alone };
+  // What a call runs, with the sizes of its arguments, as long as the function is not run again.
+  struct Ready {
+    std::shared_ptr<Specialisation> s;
+    std::shared_ptr<CompiledGraph> graph;    // null: the function has graph breaks, and runs at each call
+    std::optional<std::vector<Tensor>> ran;  // then: what it returned, where this was seen by running it
+  };
 
-  Specialisation* find(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
-                       const Location& where, Sizes sizes = Sizes::of_a_range);
-  Specialisation& specialised(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
-                              const Location& where, Sizes sizes);
+  // `wanted` says what the program of a specialisation is to write over its inputs.
+  template <class Wanted>
+  Ready ready(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+              const Location& where, const Wanted& wanted);
+  template <class Wanted>
+  Ready as_one_program(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                       const Location& where, const Wanted& wanted);
+  Ready prepared(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                 const Location& where);
+  void use(const std::shared_ptr<Specialisation>& s);
+  std::shared_ptr<Specialisation> find_alone(const std::vector<Tensor>& args);
+  template <class Traced>
+  std::shared_ptr<Specialisation> find(const std::vector<Tensor>& args, Sizes sizes, const Traced& traced);
   TracedAt traced_at(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                      const std::shared_ptr<ContextState>& context, const Location& where);
-  Specialisation& specialise(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
-                             std::vector<Tensor>& ran, const Location& where);
-  CompiledGraph& program(Specialisation& s, const std::vector<passes::Overwrite>& over,
-                         const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
-                         const Location& where);
-  std::vector<Tensor> run_function(const std::vector<Tensor>& args);
+  std::shared_ptr<Specialisation> specialise(const std::vector<Tensor>& args,
+                                             const std::shared_ptr<ContextState>& context, Sizes sizes,
+                                             std::optional<std::vector<Tensor>>& ran, const Location& where);
+  std::shared_ptr<CompiledGraph> program(Specialisation& s, const std::vector<passes::Overwrite>& over,
+                                         const std::vector<Tensor>& args,
+                                         const std::shared_ptr<ContextState>& context, const Location& where);
+  std::vector<Tensor> run_function(const std::vector<Tensor>& args,
+                                   const std::shared_ptr<ContextState>& context);
   Recorded record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                   const std::shared_ptr<ContextState>& context, const Location& where,
                   const std::string& no_breaks = "");
@@ -97,30 +121,37 @@ std::vector<Tensor> run_rest(Recorded& recorded, const std::shared_ptr<ContextSt
 
 // A function of tensors is the same at each call with the same types: one that calls itself with them never
 // ends, and what it calls itself with must come to an end as well.
-std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>& args) {
-  constexpr std::size_t kMostNested = 256;  // a few kB of the stack each
-  std::vector<Guard> guards = guards_of(args);
-  if (std::find(running.begin(), running.end(), guards) != running.end())
+std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>& args,
+                                                      const std::shared_ptr<ContextState>& context) {
+  constexpr std::ptrdiff_t kMostNested = 256;  // a few kB of the stack each
+  Running call{std::this_thread::get_id(), guards_of(args)};
+  const auto nested = [&](const Running& r) { return r.thread == call.thread; };
+  if (std::any_of(running.begin(), running.end(),
+                  [&](const Running& r) { return nested(r) && r.guards == call.guards; }))
     throw Error(
         "compile: the function calls itself with arguments of the same types, which never ends: write the "
         "repetition as a loop, or call it with smaller tensors until it ends");
-  if (running.size() == kMostNested)
+  if (std::count_if(running.begin(), running.end(), nested) == kMostNested)
     throw Error(fmt::format(
         "compile: the function calls itself {} times deep: write the repetition as a loop", kMostNested));
-  running.push_back(std::move(guards));
-  struct Leave {
-    std::vector<std::vector<Guard>>& running;
-    ~Leave() { running.pop_back(); }
-  } const leave{running};
-  std::vector<Tensor> results = function(args);
+  struct Entry {
+    std::list<Running>& all;
+    std::list<Running>::iterator own;
+    ~Entry() { all.erase(own); }
+  } const entry{running, running.insert(running.end(), std::move(call))};
+  ++runs;
+  std::vector<Tensor> results = [&] {
+    const Opened open(mutex, context->mutex);
+    return function(args);
+  }();
   for (std::size_t i = 0; i < results.size(); ++i)
     if (!results[i].defined())
       throw Error(fmt::format("compile: result {} of the function was never given a value", i));
   return results;
 }
 
-// Runs the function on recorded stand-ins of the arguments, of the types given. A graph break is an Error
-// where `no_breaks` says of what function.
+// Runs the function on recorded stand-ins of the arguments, of the types given. Where `no_breaks` says of
+// what function, a graph break is an Error, and nothing is drawn for it.
 Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                                      const std::shared_ptr<ContextState>& context, const Location& where,
                                      const std::string& no_breaks) {
@@ -130,14 +161,21 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
     trace->no_breaks =
         "compiled with fullgraph: return the tensor and read it after the call, or allow graph breaks";
   trace->options = graph_options(options);
-  struct NoteShapes {
+  struct Note {  // also where the function throws
     State& state;
+    ContextState& context;
     std::shared_ptr<Trace> trace;
-    ~NoteShapes() { state.reads_shapes = state.reads_shapes || trace->reads_shapes; }
-  } const note{*this, trace};
+    bool is_drawn;
+    std::uint64_t drawn = context.random_calls;
+    ~Note() {
+      state.reads_shapes = state.reads_shapes || trace->reads_shapes;
+      if (!is_drawn) context.undraw(drawn, trace->draws.size());
+    }
+  } const note{*this, *context, trace, no_breaks.empty()};
   return at_place(where, [&] {
-    Recorded recorded = record_function([&](const std::vector<Tensor>& in) { return run_function(in); }, args,
-                                        types, std::move(trace), context);
+    Recorded recorded =
+        record_function([&](const std::vector<Tensor>& in) { return run_function(in, context); }, args, types,
+                        std::move(trace), context);
     for (const Tensor& r : recorded.results)
       if (r.impl()->device != recorded.trace->device)
         note_break(*recorded.trace, "result on " + r.impl()->device->name(), where);
@@ -149,41 +187,75 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
 // be computed.
 TracedAt CompiledCore::State::traced_at(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                                         const std::shared_ptr<ContextState>& context, const Location& where) {
-  struct Undrawn {
-    ContextState& context;
-    std::uint64_t drawn = context.random_calls;
-    ~Undrawn() { context.random_calls = drawn; }
-  } const undrawn{*context};
   Recorded again = record(args, types, context, where, "traced for other sizes");
   finish(again);
   return TracedAt(*again.trace);
 }
 
-// The specialisation for these arguments, with their sizes; null where there is none.
-Specialisation* CompiledCore::State::find(const std::vector<Tensor>& args,
-                                          const std::shared_ptr<ContextState>& context, const Location& where,
-                                          Sizes sizes) {
+// Makes it the one that was used last, also where it was dropped while the function was recorded.
+void CompiledCore::State::use(const std::shared_ptr<Specialisation>& s) {
   auto& known = specialisations;
-  const auto used = [&](std::size_t i) {
-    const auto at = known.begin() + static_cast<std::ptrdiff_t>(i);
-    if (i != 0) std::rotate(known.begin(), at, at + 1);
-    return known.front().get();
-  };
-  for (std::size_t i = 0; i < known.size(); ++i)
-    if (!known[i]->range && matches(*known[i], args)) return used(i);
-  if (sizes == Sizes::alone) return nullptr;
-  const auto traced = [&] { return traced_at(args, types_of(args), context, where); };
-  const std::vector<std::shared_ptr<Specialisation>> ranges = known;  // recording may call this function
-  for (const std::shared_ptr<Specialisation>& s : ranges)
-    if (serves(*s, args) && take_sizes(*s, args, traced))
-      return used(static_cast<std::size_t>(std::find(known.begin(), known.end(), s) - known.begin()));
+  if (const auto at = std::find(known.begin(), known.end(), s); at != known.end()) {
+    std::rotate(known.begin(), at, at + 1);
+    return;
+  }
+  known.insert(known.begin(), s);
+  if (known.size() > kMostSpecialisations) known.pop_back();
+}
+
+// The specialisation for the sizes of these arguments alone; null where there is none.
+std::shared_ptr<Specialisation> CompiledCore::State::find_alone(const std::vector<Tensor>& args) {
+  const auto is_it = [&](const auto& s) { return !s->range && matches(*s, args); };
+  const auto at = std::find_if(specialisations.begin(), specialisations.end(), is_it);
+  if (at == specialisations.end()) return nullptr;
+  std::rotate(specialisations.begin(), at, at + 1);
+  return specialisations.front();
+}
+
+// The specialisation for these arguments, with their sizes; null where there is none. `traced` gives the
+// function's recording for them, where a range asks for it.
+template <class Traced>
+std::shared_ptr<Specialisation> CompiledCore::State::find(const std::vector<Tensor>& args, Sizes sizes,
+                                                          const Traced& traced) {
+  if (std::shared_ptr<Specialisation> s = find_alone(args); s || sizes == Sizes::alone) return s;
+  const std::vector<std::shared_ptr<Specialisation>> known = specialisations;  // others may change them
+  for (const std::shared_ptr<Specialisation>& s : known) {
+    if (!serves(*s, args) || !take_sizes(*s, args, traced)) continue;
+    use(s);
+    return s;
+  }
   return nullptr;
 }
 
+// Other threads may do whatever they like with specialisations while the function runs: where it has run on
+// the way to a program, the way is gone again, over what is there by then.
+template <class Wanted>
+CompiledCore::State::Ready CompiledCore::State::ready(const std::vector<Tensor>& args,
+                                                      const std::shared_ptr<ContextState>& context,
+                                                      const Location& where, const Wanted& wanted) {
+  const auto traced = [&] { return traced_at(args, types_of(args), context, where); };
+  for (Sizes sizes = Sizes::of_a_range;;) {
+    Ready out;
+    out.s = find(args, sizes, traced);
+    if (!out.s) out.s = specialise(args, context, sizes, out.ran, where);
+    if (!out.s->recorded) return out;
+    const std::vector<passes::Overwrite> over = wanted(*out.s);
+    if (out.s->range && !over.empty()) {
+      sizes = Sizes::alone;
+      continue;
+    }
+    const std::size_t before = runs;
+    out.graph = program(*out.s, over, args, context, where);
+    if (runs == before) return out;
+  }
+}
+
 // Traces the function; with graph breaks runs it as well and leaves its results in `ran`.
-Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
-                                                const std::shared_ptr<ContextState>& context,
-                                                std::vector<Tensor>& ran, const Location& where) {
+std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vector<Tensor>& args,
+                                                                const std::shared_ptr<ContextState>& context,
+                                                                Sizes sizes,
+                                                                std::optional<std::vector<Tensor>>& ran,
+                                                                const Location& where) {
   const auto start = std::chrono::steady_clock::now();
   Donation::wishes(options.donate, args.size());  // throws
   std::vector<Guard> guards = guards_of(args);
@@ -206,7 +278,9 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     fresh->pieces = std::move(trace.pieces);
   } else {
     finish(recorded);
-    context->random_calls = drawn;  // the seeds are drawn at the call
+    context->undraw(drawn, trace.draws.size());  // the seeds are drawn at the call
+    std::shared_ptr<Specialisation> other = find(args, sizes, [&] { return TracedAt(trace); });
+    if (other && other->recorded) return other;  // another thread has recorded it meanwhile
     fresh->recorded = trace.graph;
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());
@@ -215,9 +289,8 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     fresh->times.trace_ms = ms_since(start);
   }
   fresh->compile_ms = fresh->breaks.empty() ? fresh->times.trace_ms : ms_since(start);
-  specialisations.insert(specialisations.begin(), std::move(fresh));
-  if (specialisations.size() > kMostSpecialisations) specialisations.pop_back();
-  return *specialisations.front();
+  use(fresh);
+  return fresh;
 }
 
 // The function's graphs at other sizes of arguments that it was called with.
@@ -242,16 +315,19 @@ SizeFamily::Others CompiledCore::State::recorded_sizes(const Specialisation& s) 
 }
 
 // Compiles what was recorded, or finds it compiled. What cannot be compiled is forgotten.
-CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector<passes::Overwrite>& over,
-                                            const std::vector<Tensor>& args,
-                                            const std::shared_ptr<ContextState>& context,
-                                            const Location& where) {
-  const auto known =
-      std::find_if(s.programs.begin(), s.programs.end(), [&](const Program& p) { return p.over == over; });
-  if (known != s.programs.end()) {
-    std::rotate(s.programs.begin(), known, known + 1);
-    return *s.programs.front().graph;
-  }
+std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
+                                                            const std::vector<passes::Overwrite>& over,
+                                                            const std::vector<Tensor>& args,
+                                                            const std::shared_ptr<ContextState>& context,
+                                                            const Location& where) {
+  const auto known = [&]() -> std::shared_ptr<CompiledGraph> {
+    const auto at =
+        std::find_if(s.programs.begin(), s.programs.end(), [&](const Program& p) { return p.over == over; });
+    if (at == s.programs.end()) return nullptr;
+    std::rotate(s.programs.begin(), at, at + 1);
+    return s.programs.front().graph;
+  };
+  if (std::shared_ptr<CompiledGraph> graph = known()) return graph;
   const auto start = std::chrono::steady_clock::now();
   DeviceState& device = context->device(s.guards[0].device->name());
   GraphOptions how = graph_options(options);
@@ -259,51 +335,64 @@ CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector
   const TraceAt trace_at = [&](const std::vector<ir::Type>& other) {
     return traced_at(args, other, context, where);
   };
+  std::shared_ptr<CompiledGraph> graph;
+  std::string dynamic;
   bool shares_kernels = false;
   try {
-    Program fresh{over, nullptr};
     if (!options.dynamic.empty()) {
       const std::vector<ir::Type> types = types_of(args);
       check_dynamic(options.dynamic, types, where);
       const SizeFamily::Others others =
           reads_shapes ? recorded_sizes(s) : imagined_sizes(trace_at, types, options.dynamic);
-      fresh.graph = compile_for_sizes(device, *s.recorded, others, how, s.dynamic);
-      if (reads_shapes) s.dynamic += "; each size is lowered, as the function reads shapes";
-      shares_kernels = fresh.graph != nullptr;
+      graph = compile_for_sizes(device, *s.recorded, others, how, dynamic);
+      if (reads_shapes) dynamic += "; each size is lowered, as the function reads shapes";
     }
-    if (!fresh.graph) fresh.graph = compile_graph(device, *s.recorded, how);
-    s.programs.insert(s.programs.begin(), std::move(fresh));
+    shares_kernels = graph != nullptr;
+    if (!graph) graph = compile_graph(device, *s.recorded, how);
   } catch (...) {
     if (s.programs.empty())
       std::erase_if(specialisations, [&](const auto& known_one) { return known_one.get() == &s; });
     throw;
   }
+  // Another thread has compiled it while the function was recorded, or lets it serve other sizes.
+  if (s.range || known()) return graph;
+  s.programs.insert(s.programs.begin(), {over, graph});
   if (s.programs.size() > kMostPrograms) s.programs.pop_back();
+  s.dynamic = std::move(dynamic);
   const bool may_range = over.empty() && options.donate.empty() && !options.max_autotune && !reads_shapes;
-  if (shares_kernels && s.programs.size() == 1 && may_range) {
+  const bool is_kept = std::any_of(specialisations.begin(), specialisations.end(),
+                                   [&](const auto& k) { return k.get() == &s; });
+  if (shares_kernels && s.programs.size() == 1 && may_range && is_kept) {
     open_range(s, history, device, trace_at, options.dynamic, how);
     // Those for single sizes that it serves are done with.
     std::erase_if(specialisations,
                   [&](const auto& other) { return other.get() != &s && replaces(s, *other); });
   }
   const double ms = ms_since(start);
-  const runtime::BuildTimes built = s.programs.front().graph->executable->take_build_times();
+  const runtime::BuildTimes built = graph->executable->take_build_times();
   s.times.print_ms += built.print_ms;
   s.times.compiler_ms += built.compiler_ms;
   s.times.load_ms += built.load_ms;
   s.times.passes_ms += ms - built.print_ms - built.compiler_ms - built.load_ms;
   s.compile_ms += ms;
-  return *s.programs.front().graph;
+  return graph;
 }
 
 namespace {
 
-// Arguments, then what the function captured, of which seeds are drawn anew.
-std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args,
-                                 const std::shared_ptr<ContextState>& context, const Location& where) {
+// Arguments, then what the function captured, with the seeds of its recording.
+std::vector<Tensor> recorded_inputs(const Specialisation& s, const std::vector<Tensor>& args,
+                                    const Location& where) {
   check_given("compile", "captured tensor", s.captured, where);
   std::vector<Tensor> inputs = args;
   inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
+  return inputs;
+}
+
+// The same with seeds that are drawn anew.
+std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args,
+                                 const std::shared_ptr<ContextState>& context, const Location& where) {
+  std::vector<Tensor> inputs = recorded_inputs(s, args, where);
   for (std::size_t i : s.draws) inputs[i] = draw_seed(context, s.guards[0].device);
   return inputs;
 }
@@ -315,8 +404,9 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
   if (at_place(where, [&] { return recording_trace(*context, args); }))
-    return at_place(where,
-                    [&] { return state_->run_function(args); });  // part of the enclosing function's graph
+    return at_place(where, [&] {
+      return state_->run_function(args, context);
+    });  // part of the enclosing function's graph
   for (const Tensor& a : args)
     if (a.impl()->device != args[0].impl()->device)
       throw Error("compile: arguments are " + apart(*args[0].impl()->device, *a.impl()->device), where);
@@ -324,46 +414,42 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
     const Aside aside(context, "call on " + args[0].device(), args, {}, where);
     return call(args, where);
   }
-  using Sizes = State::Sizes;
-  const auto find = [&] {
-    return at_place(where, [&] {
-      return state_->find(args, context, where, context->recording ? Sizes::alone : Sizes::of_a_range);
+  const std::vector<int>& donated = state_->options.donate;
+  State::Ready ready;
+  if (!context->recording())
+    ready = at_place(where, [&] {
+      return state_->ready(args, context, where,
+                           [&](const Specialisation&) { return Donation::wishes(donated, args.size()); });
     });
-  };
-  Specialisation* s = find();
+  if (ready.ran)
+    return std::move(*ready.ran);  // of a function with graph breaks, which nothing is donated to
   // Inside another function that is being recorded this one may capture its values, or draw random numbers
   // that belong to it: whether it does is seen by recording.
-  if ((s && !s->recorded) || context->recording) {
+  if (!ready.graph) {
     Recorded recorded = state_->record(args, types_of(args), context, where);
     std::vector<Break> breaks = recorded.trace->breaks;
     std::vector<Tensor> results =
         at_place(where, [&] { return run_rest(recorded, context, context->device(args[0].device())); });
-    s = find();  // the function may have called itself
-    if (s && !s->recorded) {
+    if (const auto s = state_->find_alone(args); s && !s->recorded) {
       s->breaks = std::move(breaks);
       s->pieces = std::move(recorded.trace->pieces);
     }
     return results;
   }
-  std::vector<Tensor> ran;
-  if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
-  if (!s->recorded) return ran;  // of a function with graph breaks, which no argument is donated to
-  const std::vector<int>& donated = state_->options.donate;
-  CompiledGraph& graph = at_place(where, [&]() -> auto& {
-    return state_->program(*s, Donation::wishes(donated, args.size()), args, context, where);
-  });
-  DeviceState& device = context->device(s->guards[0].device->name());
+  const Specialisation& s = *ready.s;
+  CompiledGraph& graph = *ready.graph;
+  DeviceState& device = context->device(s.guards[0].device->name());
   const GraphOptions options = graph_options(state_->options);
-  if (s->captured.empty() && s->checks.empty() && donated.empty())
+  if (s.captured.empty() && s.checks.empty() && donated.empty())
     return run_graph(context, device, graph, args, options);
-  const std::vector<Tensor> inputs = graph_inputs(*s, args, context, where);
+  const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
   std::vector<Tensor> results = at_place(where, [&] {
     const Donation donation(donated, inputs, args.size());
     std::vector<Tensor> out = run_graph(context, device, graph, inputs, options, donation.outputs(graph));
     donation.spend(where);
     return out;
   });
-  settle(s->checks, results);
+  settle(s.checks, results);
   return results;
 }
 
@@ -396,29 +482,22 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   check_given("into", "output", outputs, where);
   const std::shared_ptr<ContextState> context = context_of(arguments[0], "into", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
-  std::optional<Aside> aside;
-  std::vector<Tensor> own;  // the arguments, where one is of a recording
-  const auto recorded = [](const Tensor& a) { return a.impl()->trace != nullptr; };
-  if (context->recording || std::any_of(arguments.begin(), arguments.end(), recorded)) {
-    aside.emplace(context, "into()", arguments, outputs, where);
-    own = apart_from_recordings(arguments);
-  }
-  const std::vector<Tensor>& args = aside ? own : arguments;
-  using Sizes = State::Sizes;
-  Specialisation* found = &state_->specialised(args, context, where, Sizes::of_a_range);
-  if (found->range && writes_over(outputs, args, found->captured))
-    found = &state_->specialised(args, context, where, Sizes::alone);
-  Specialisation& s = *found;
+  const Aside aside(context, "into()", arguments, outputs, where);
+  const std::vector<Tensor> args = apart_from_recordings(arguments);
   const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
-  const std::vector<ir::Type> types = s.range ? s.graph()->outputs : output_types(*s.recorded);
-  const std::size_t count = types.size() - 2 * s.checks.size();
-  if (outputs.size() != count)
-    throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
-  check_outputs(outputs, types, *device, where);
-  const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
-  CompiledGraph& graph = at_place(where, [&]() -> auto& {
-    return state_->program(s, overwrites(outputs, inputs), args, context, where);
+  std::vector<ir::Type> types;
+  std::size_t count = 0;
+  const State::Ready ready = state_->as_one_program(args, context, where, [&](const Specialisation& s) {
+    types = s.range ? s.graph()->outputs : output_types(*s.recorded);
+    count = types.size() - 2 * s.checks.size();
+    if (outputs.size() != count)
+      throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
+    check_outputs(outputs, types, *device, where);
+    return overwrites(outputs, recorded_inputs(s, args, where));
   });
+  Specialisation& s = *ready.s;
+  CompiledGraph& graph = *ready.graph;
+  const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
   OutputMemory memory =
       at_place(where, [&] { return OutputMemory(outputs, args.size(), graph.compiled.overwriting); });
   std::vector<std::shared_ptr<runtime::Buffer>> in, out = memory.buffers();
@@ -438,20 +517,28 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
 }
 
 // The function as one program.
-Specialisation& CompiledCore::State::specialised(const std::vector<Tensor>& args,
-                                                 const std::shared_ptr<ContextState>& context,
-                                                 const Location& where, Sizes sizes) {
-  if (context->recording)
+template <class Wanted>
+CompiledCore::State::Ready CompiledCore::State::as_one_program(const std::vector<Tensor>& args,
+                                                               const std::shared_ptr<ContextState>& context,
+                                                               const Location& where, const Wanted& wanted) {
+  if (context->recording())
     throw Error("a function that is recorded has no values to run this with: call it outside", where);
-  return at_place(where, [&]() -> auto& {
-    Specialisation* s = find(args, context, where, sizes);
-    std::vector<Tensor> ran;
-    if (!s) s = &specialise(args, context, ran, where);
-    if (!s->recorded)
+  return at_place(where, [&] {
+    Ready out = ready(args, context, where, wanted);
+    if (!out.graph)
       throw Error(
           "the function has graph breaks, so it is no single program: explain() names the lines. Call it "
           "and use what it returns");
-    return *s;
+    return out;
+  });
+}
+
+// The program that was called last, or that of a call.
+CompiledCore::State::Ready CompiledCore::State::prepared(const std::vector<Tensor>& args,
+                                                         const std::shared_ptr<ContextState>& context,
+                                                         const Location& where) {
+  return as_one_program(args, context, where, [&](const Specialisation& s) {
+    return s.programs.empty() ? Donation::wishes(options.donate, args.size()) : s.programs.front().over;
   });
 }
 
@@ -459,13 +546,10 @@ CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Locati
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
-  Specialisation& s = state_->specialised(args, context, where, State::Sizes::of_a_range);
-  if (s.programs.empty())
-    at_place(where, [&] {
-      state_->program(s, Donation::wishes(state_->options.donate, args.size()), args, context, where);
-    });
+  const State::Ready ready = state_->prepared(args, context, where);
+  const Specialisation& s = *ready.s;
   const std::uint64_t drawn = context->random_calls;
-  CompiledCall call{s.graph(), graph_inputs(s, args, context, where), s.draws.size(), 2 * s.checks.size()};
+  CompiledCall call{ready.graph, graph_inputs(s, args, context, where), s.draws.size(), 2 * s.checks.size()};
   context->random_calls = drawn;
   return call;
 }
@@ -474,24 +558,24 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
                         const Location& where) {
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "edit", where);
-  const std::scoped_lock lock(state_->mutex, context->mutex);  // nobody else gives the program other sizes
-  const CompiledCall call = prepare(args, where);
-  const auto& kernels = call.graph->executable->kernels();
+  const std::scoped_lock lock(state_->mutex, context->mutex);
+  const State::Ready ready = state_->prepared(args, context, where);
+  const auto& kernels = ready.graph->executable->kernels();
   if (kernel >= kernels.size())
     throw Error(fmt::format("edit: there is no kernel {}; the function has {}", kernel, kernels.size()),
                 where);
   DeviceState& device = context->device(args[0].device());
   backends::Source edited = kernels[kernel]->source;
   edited.text = source;
-  auto loaded = device.store.get_edited(call.graph->compiled.plan.kernels[kernel], edited);
+  auto loaded = device.store.get_edited(ready.graph->compiled.plan.kernels[kernel], edited);
   if (!loaded) throw Error(loaded.error().message, where);
   // Other functions with the same graph share what was compiled for it: the edited one is this function's
   // own.
-  auto own = load_graph(device, call.graph->compiled, call.graph->outputs);
+  auto own = load_graph(device, ready.graph->compiled, ready.graph->outputs);
   for (std::size_t i = 0; i < kernels.size(); ++i)
     own->executable->replace(i, i == kernel ? *loaded : kernels[i]);
-  own->tuning = call.graph->tuning;
-  state_->find(args, context, where)->programs.front().graph = std::move(own);
+  own->tuning = ready.graph->tuning;
+  ready.s->programs.front().graph = std::move(own);
 }
 
 void CompiledCore::measure(const std::vector<Tensor>& args, const Location& where) {
@@ -552,7 +636,7 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
   for (const std::shared_ptr<Specialisation>& s : all) {
     // Other functions of the Context that have the same graph may measure and tune it meanwhile.
     const std::shared_ptr<ContextState> context = s->context.lock();
-    std::recursive_mutex gone;
+    OpenMutex gone;
     const std::scoped_lock lock(state_->mutex, context ? context->mutex : gone);
     out.push_back(report_of(*s, state_->options));
   }

@@ -37,6 +37,23 @@ DeviceState& ContextState::device(const std::string& name) {
   return *(devices[full] = std::move(state));
 }
 
+std::shared_ptr<Trace> ContextState::recording() const {
+  if (recordings.empty()) return nullptr;  // most calls end here
+  const auto mine = recordings.find(std::this_thread::get_id());
+  return mine == recordings.end() ? nullptr : mine->second;
+}
+
+std::shared_ptr<Trace> ContextState::exchange_recording(std::shared_ptr<Trace> next) {
+  const auto mine = recordings.try_emplace(std::this_thread::get_id()).first;
+  std::shared_ptr<Trace> before = std::exchange(mine->second, std::move(next));
+  if (!mine->second) recordings.erase(mine);
+  return before;
+}
+
+void ContextState::undraw(std::uint64_t before, std::size_t count) {
+  if (random_calls == before + count) random_calls = before;
+}
+
 }  // namespace detail
 
 using detail::allocate;
@@ -141,10 +158,7 @@ Tensor Context::scalar(double value, DType dtype, const Location& where) {
 namespace {
 // Numbers from 0 to `last` are what they are in `dtype`, not its largest.
 void check_holds(const char* op, DType dtype, Index last, const Location& where) {
-  if (is_float(dtype)) return;
-  const int bits =
-      dtype == DType::boolean ? 1 : 8 * static_cast<int>(size_bytes(dtype)) - (dtype != DType::u8);
-  if (last > 0 && bits < 63 && last >> bits != 0)
+  if (!is_float(dtype) && last > 0 && wrap_to(dtype, last) != last)
     throw Error(fmt::format("{}: {} does not hold {}", op, name(dtype), last), where);
 }
 }  // namespace

@@ -67,6 +67,8 @@ void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir:
       throw Error(
           fmt::format("compile: dynamic axis {} of argument {}, which has rank {}", d.axis, d.argument, rank),
           where);
+    if (std::count(dynamic.begin(), dynamic.end(), d) > 1)
+      throw Error(fmt::format("compile: axis {} of argument {} is dynamic twice", d.axis, d.argument), where);
   }
 }
 

@@ -102,15 +102,8 @@ Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location
       [](const Values& in, const auto& x) { return ops::where(in[0], x[0], x[1]); }, at);
 }
 
-namespace {
-// Whether the integer is one of x's type.
-bool holds(const Tensor& x, double bound) {
-  return static_cast<double>(float_to_int(x.dtype(), bound)) == bound && std::fabs(bound) < 0x1p63;
-}
-}  // namespace
-
 Tensor clamp(const Tensor& x, double low, double high, const Location& where) {
-  const bool whole = x.defined() && is_integer(x.dtype()) && holds(x, low) && holds(x, high);
+  const bool whole = x.defined() && is_integer(x.dtype()) && holds(x.dtype(), low) && holds(x.dtype(), high);
   const auto bound = [&](double b) { return whole ? Arg(static_cast<Index>(b)) : Arg(b); };
   const Arg of(x), from = bound(low), to = bound(high);
   return apply_mixed(

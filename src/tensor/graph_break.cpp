@@ -106,17 +106,19 @@ void note_break(Trace& trace, const std::string& what, const Location& where) {
 }
 
 void happens_now(ContextState& context, const std::string& what, const Location& where, const Trace* of) {
-  for (Trace* t = context.recording.get(); t; t = t->enclosing.get())
-    if (t->of == Trace::Of::compile && t != of) note_break(*t, what, where);
+  for (std::shared_ptr<Trace> t = context.recording(); t; t = t->enclosing)
+    if (t->of == Trace::Of::compile && t.get() != of) note_break(*t, what, where);
 }
 
 Aside::Aside(const std::shared_ptr<ContextState>& context, const std::string& what,
              const std::vector<Tensor>& read, const std::vector<Tensor>& written, const Location& where)
-    : context_(context), recording_(context->recording) {
-  if (!recording_) return;
+    : context_(context), recording_(context->recording()) {
   for (const std::vector<Tensor>* tensors : {&read, &written})
-    for (const Tensor& t : *tensors)
+    for (const Tensor& t : *tensors) {
+      at_place(where, [&] { check_thread(*t.impl()); });
       if (!t.impl()->buffer) give_memory(*t.impl(), context, what, where);
+    }
+  if (!recording_) return;
   for (std::shared_ptr<Trace> trace = recording_; trace; trace = trace->enclosing) {
     const auto changes = [&](const Tensor& input) {
       const Tensor* memory = concrete(input);
@@ -128,7 +130,7 @@ Aside::Aside(const std::shared_ptr<ContextState>& context, const std::string& wh
       break_graph(trace, context, what, where);
   }
   happens_now(*context, what, where);
-  context->recording = nullptr;
+  context->exchange_recording(nullptr);
 }
 
 std::vector<Tensor> apart_from_recordings(const std::vector<Tensor>& tensors) {

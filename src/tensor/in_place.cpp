@@ -19,11 +19,6 @@ std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
   return all;
 }
 
-bool writes_over(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
-                 const std::vector<Tensor>& captured) {
-  return !overwrites(outputs, args).empty() || !overwrites(outputs, captured).empty();
-}
-
 namespace {
 
 // The same values in memory of its own.

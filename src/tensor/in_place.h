@@ -12,9 +12,6 @@ namespace tilewright::detail {
 // Which outputs are which of a program's inputs.
 std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
                                           const std::vector<Tensor>& inputs);
-// Whether there are any with these arguments and captured tensors.
-bool writes_over(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
-                 const std::vector<Tensor>& captured);
 
 // Arguments that a call is given for good: what compile() is told by CompileOptions::donate.
 class Donation {

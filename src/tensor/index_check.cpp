@@ -130,7 +130,7 @@ void check_index(const IndexUse& use, const Tensor& index, const std::vector<Ten
   if (!wanted && on_host(index) && (!is_cheap(use, index) || in_range_on_host(use, index))) return;
   const std::lock_guard lock(context->mutex);
   bool compiled = false;
-  if (recorded || context->recording) {
+  if (recorded || context->recording()) {
     compiled =
         is_compiled(in_function(use.op, where, [&] { return recording_trace(*context, operands); }).get());
   }

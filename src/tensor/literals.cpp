@@ -125,7 +125,8 @@ void check_literals(const char* name, const Tensor* beside, const std::vector<co
     // An unsigned literal that is in no i64; the nearest double of some that are is 2^63, too.
     const bool wrapped = a->real >= 0x1p63 && a->integer < 0;
     if (!wrapped && wrap_to(dtype, a->integer) == a->integer) continue;
-    const std::string text = wrapped ? fmt::format("{:.0f}", a->real) : fmt::format("{}", a->integer);
+    const std::string text =
+        wrapped ? fmt::format("{}", static_cast<std::uint64_t>(a->integer)) : fmt::format("{}", a->integer);
     throw Error(
         fmt::format("{}: {} does not hold the literal {}, only {}: cast the tensor to a wider type, or "
                     "write a real literal, which gives f32",
@@ -137,11 +138,8 @@ void check_literals(const char* name, const Tensor* beside, const std::vector<co
 }  // namespace
 
 void check_fill(const char* op, DType dtype, double value, const Location& where) {
-  if (!is_integer(dtype)) return;
-  const double infinity = std::numeric_limits<double>::infinity();
-  const double least = static_cast<double>(float_to_int(dtype, -infinity)),
-               most = static_cast<double>(float_to_int(dtype, infinity));
-  if (std::trunc(value) >= least && std::trunc(value) <= most) return;
+  // No double is 2^63 - 1: where the largest i64 is wanted, its nearest is what is given.
+  if (!is_integer(dtype) || static_cast<double>(float_to_int(dtype, value)) == std::trunc(value)) return;
   throw Error(fmt::format("{}: {} does not hold {}, only {}", op, name(dtype), value, held_by(dtype)), where);
 }
 
@@ -232,7 +230,7 @@ std::optional<Tensor> filled_like(const char* name, const Tensor& x, double valu
   const std::shared_ptr<ContextState> context = context_of(x, name, where);
   const std::lock_guard lock(context->mutex);
   return in_function(name, where, [&]() -> std::optional<Tensor> {
-    if (context->recording || recording_trace(*context, {x})) return std::nullopt;
+    if (context->recording() || recording_trace(*context, {x})) return std::nullopt;
     return filled(context, context->device(x.device()), x.impl()->type, value, where);
   });
 }

@@ -185,12 +185,15 @@ SizeFamily::Shared SizeFamily::shared(DeviceState& device, const ir::Graph& grap
   return out;
 }
 
-std::optional<tile::Plan> SizeFamily::plan_at(DeviceState& device, const ir::Graph& graph) const {
-  if (generals_.empty()) return std::nullopt;
+std::optional<tile::Plan> SizeFamily::plan_at(DeviceState& device, const ir::Graph& graph,
+                                              const tile::Plan& known) const {
+  const auto general = std::find_if(generals_.begin(), generals_.end(),
+                                    [&](const General& g) { return g.plan.kernels == known.kernels; });
+  if (general == generals_.end()) return std::nullopt;
   Member member(device, graph, options_);
-  const passes::Compiled* compiled = member.lowered_by(generals_.front().rows);
+  const passes::Compiled* compiled = member.lowered_by(general->rows);
   if (!compiled) return std::nullopt;
-  auto plan = passes::fitted(generals_.front().plan, compiled->plan);
+  auto plan = passes::fitted(general->plan, compiled->plan);
   return plan ? std::optional(std::move(*plan)) : std::nullopt;
 }
 

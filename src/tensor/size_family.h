@@ -27,8 +27,9 @@ class SizeFamily {
   // that come of comparing with `others` (passes/plan/generalise.h). Each member is lowered, so that its
   // numbers are its own, whatever it was compared with.
   Shared shared(DeviceState& device, const ir::Graph& graph, const Others& others);
-  // The plan of another member with the kernels that were taken last; nullopt where its own are others.
-  std::optional<tile::Plan> plan_at(DeviceState& device, const ir::Graph& graph) const;
+  // The plan of another member with the kernels of `known`, a member's; nullopt where its own are others.
+  std::optional<tile::Plan> plan_at(DeviceState& device, const ir::Graph& graph,
+                                    const tile::Plan& known) const;
   // The same of an eager operation, compared with the members that came before it; and where sizes as
   // arguments cost nothing, the first one with members that are only imagined, so that the second compiles
   // nothing. Null for a first one elsewhere.

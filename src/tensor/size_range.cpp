@@ -134,8 +134,8 @@ class SizeRange::Opening {
       const TracedAt traced = trace_at_(types);
       if (!(ir::form_of(traced.graph) == out_.form_) || !traced.uses_what(of_.traced, types.size()))
         return at->second;
-      const auto plan = family_->plan_at(device_, traced.graph);
       const tile::Plan& known = of_.graph.compiled.plan;
+      const auto plan = family_->plan_at(device_, traced.graph, known);
       if (plan && plan->kernels == known.kernels && passes::same_but_numbers(*plan, known))
         at->second = numbers(*plan, traced);
     } catch (const std::exception& e) {  // the user's function may throw what it likes

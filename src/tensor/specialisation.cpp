@@ -82,9 +82,15 @@ void open_range(Specialisation& s, SizeHistory& history, DeviceState& device, co
   for (const std::vector<ir::Type>& types : history.called)
     if (are_alike(now, types, dynamic)) seen.push_back(types);
   // Functions whose sizes share nothing pay for a few attempts, not for one at each size.
-  if (seen.size() < 2 || !std::has_single_bit(++history.attempts)) return;
+  if (seen.size() < 2 || history.opening || !std::has_single_bit(++history.attempts)) return;
+  struct Opening {
+    bool& now;
+    explicit Opening(bool& flag) : now(flag) { now = true; }
+    ~Opening() { now = false; }
+  } const opening(history.opening);
+  const std::shared_ptr<CompiledGraph> graph = s.graph();
   auto range = SizeRange::open(device,
-                               {.graph = *s.programs.front().graph,
+                               {.graph = *graph,
                                 .traced = {*s.recorded, s.captured, s.draws, s.checks},
                                 .seen = seen,
                                 .dynamic = dynamic},
@@ -93,6 +99,11 @@ void open_range(Specialisation& s, SizeHistory& history, DeviceState& device, co
     s.dynamic += "; each size is lowered: " + range.error().message;
     return;
   }
+  // Meanwhile into() may have added programs, which are for the guards' sizes alone.
+  const auto plain =
+      std::find_if(s.programs.begin(), s.programs.end(), [](const Program& p) { return p.over.empty(); });
+  if (plain == s.programs.end()) return;
+  s.programs = {Program(*plain)};
   history.attempts = 0;
   s.range = std::move(*range);
   s.dynamic += "; for " + s.range->guard();

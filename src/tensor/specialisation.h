@@ -55,10 +55,12 @@ std::string recompile_reason(const std::vector<std::shared_ptr<Specialisation>>&
 struct SizeHistory {
   std::vector<std::vector<ir::Type>> called;  // types of arguments, the newest first
   std::size_t attempts = 0;                   // since a range was opened
+  bool opening = false;                       // on a thread, which records the function for it
 };
 
 // Lets the only program of `s`, which has just been made for its guards, serve other sizes, too, where sizes
-// that came before tell which; s.dynamic says it, or why not.
+// that came before tell which; s.dynamic says it, or why not. While the function is recorded for it, other
+// threads may call what is there, and open no other range.
 void open_range(Specialisation& s, SizeHistory& history, DeviceState& device, const TraceAt& trace_at,
                 const std::vector<DynamicDim>& dynamic, const GraphOptions& options);
 // Whether its range holds these arguments, of the same devices.
@@ -67,7 +69,7 @@ bool serves(const Specialisation& s, const std::vector<Tensor>& args);
 bool replaces(const Specialisation& s, const Specialisation& other);
 // Gives the program of a range the numbers of these arguments, which it serves. False where the function,
 // whose recording for them `traced` makes, has another graph there: a function of no shapes may still follow
-// what the host knows of them.
+// what the host knows of them. While it is recorded, other threads may give the program other sizes.
 bool take_sizes(Specialisation& s, const std::vector<Tensor>& args, const std::function<TracedAt()>& traced);
 
 }  // namespace tilewright::detail

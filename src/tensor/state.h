@@ -10,6 +10,7 @@
 #include "runtime/step_times.h"
 #include "runtime/tuner.h"
 #include "tensor/limits.h"
+#include "tensor/open_mutex.h"
 
 #include <tilewright/perf/hardware.h>
 #include <tilewright/tensor/out_of_memory.h>
@@ -21,6 +22,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <thread>
 
 namespace tilewright::detail {
 
@@ -91,10 +93,16 @@ struct ContextState {
   runtime::BinaryCache cache;
   std::map<std::string, std::unique_ptr<DeviceState>> devices;  // opened when first named
   std::uint64_t random_calls = 0;
-  std::shared_ptr<Trace> recording;  // of the innermost function that is running to be recorded
-  std::recursive_mutex mutex;
+  std::map<std::thread::id, std::shared_ptr<Trace>> recordings;  // by thread, where there is one
+  OpenMutex mutex;
 
   DeviceState& device(const std::string& name);  // throws Error when it cannot be opened
+  // The recording of the innermost function that this thread runs to be recorded.
+  std::shared_ptr<Trace> recording() const;
+  std::shared_ptr<Trace> exchange_recording(std::shared_ptr<Trace> next);
+  // Takes back `count` seeds, the last since `before`, that nobody used; but not where other threads have
+  // drawn since: theirs stay the only ones of their number.
+  void undraw(std::uint64_t before, std::size_t count);
 };
 
 // The context of a tensor; throws Error when it is gone.

@@ -37,7 +37,8 @@ void read_values(const Tensor& tensor, void* to, DType as, const char* use, cons
   if (!t.donated.empty()) throw Error(fmt::format("{}: this tensor {}", use, detail::donated_text(t)), where);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(tensor, use, where);
   const std::lock_guard lock(context->mutex);
-  if (context->recording || !t.buffer) {
+  detail::at_place(where, [&] { detail::check_thread(t); });
+  if (context->recording() || !t.buffer) {
     const std::string what = fmt::format("{} of {}", use, to_string(t.type.shape));
     if (!t.buffer) detail::give_memory(t, context, what, where);
     detail::happens_now(*context, what, where, t.trace.get());
@@ -194,7 +195,7 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
   return in_function(name, where, [&] {
     if (const std::shared_ptr<Trace> trace = recording_trace(*context, operands))
       return record(context, trace, operands, write, where);
-    if (context->recording) happens_now(*context, fmt::format("{} on {}", name, device->name()), where);
+    if (context->recording()) happens_now(*context, fmt::format("{} on {}", name, device->name()), where);
     const auto graph_of = [&](const auto& type_of) {
       ir::Graph graph(name);
       const ir::LocationScope scope(graph, location_text(where));

@@ -99,9 +99,8 @@ std::vector<std::int64_t> scalar_bits(const tile::Kernel& kernel, const std::vec
       bits.push_back(std::bit_cast<std::int64_t>(scalars[i]));
     else if (d == DType::f32)
       bits.push_back(std::bit_cast<std::int32_t>(static_cast<float>(scalars[i])));
-    else if (const Index whole = float_to_int(DType::i64, scalars[i]);
-             static_cast<double>(whole) == scalars[i])
-      bits.push_back(whole);
+    else if (holds(d, scalars[i]))
+      bits.push_back(float_to_int(d, scalars[i]));
     else
       throw Error(fmt::format("kernel {}: scalar {} is an i64, {} is no such number", kernel.name,
                               kernel.scalars[i].name, scalars[i]),
@@ -169,13 +168,10 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     throw Error(fmt::format("kernel {}: needs at least one tensor to know its device", kernel.name), where);
   const std::shared_ptr<detail::ContextState> context = context_of(*first, "kernel", where);
   const std::lock_guard lock(context->mutex);
-  std::optional<detail::Aside> aside;
-  if (context->recording) {
-    std::vector<Tensor> read, written;
-    for (const TileArg& v : views)
-      if (v.tensor.defined()) (v.written ? written : read).push_back(v.tensor);
-    aside.emplace(context, "kernel " + kernel.name, read, written, where);
-  }
+  std::vector<Tensor> read, written;
+  for (const TileArg& v : views)
+    if (v.tensor.defined()) (v.written ? written : read).push_back(v.tensor);
+  const detail::Aside aside(context, "kernel " + kernel.name, read, written, where);
   DeviceState& device = context->device(first->device());
   const std::vector<std::int64_t> bits = scalar_bits(kernel, scalars, where);
   const std::vector<tile::ViewUse>& uses = function.uses;

@@ -37,6 +37,14 @@ void escaped(const Trace& from) {
       name(from.of), location_text(from.where)));
 }
 
+void check_thread(const TensorImpl& t) {
+  if (!t.trace || t.trace->ended || t.trace->thread == std::this_thread::get_id()) return;
+  throw Error(fmt::format(
+      "a tensor that is recorded inside {} (called at {}) was used on another thread: it belongs to the "
+      "thread that runs the function. Use it there, and give other threads tensors that have memory",
+      name(t.trace->of), location_text(t.trace->where)));
+}
+
 Tensor add_input(const std::shared_ptr<Trace>& trace, const Tensor& concrete, const std::string& name) {
   const TensorImpl& from = *concrete.impl();
   Tensor t = make_tensor(from.context.lock(), from.type, from.device, nullptr);
@@ -87,6 +95,7 @@ std::shared_ptr<Trace> trace_of(const std::vector<Tensor>& operands) {
   std::shared_ptr<Trace> innermost;
   for (const Tensor& t : operands) {
     const std::shared_ptr<Trace>& trace = t.impl()->trace;
+    check_thread(*t.impl());
     if (is_escaped(*t.impl())) escaped(*trace);
     if (!is_recorded(t)) continue;
     if (!innermost || encloses(*innermost, *trace)) innermost = trace;
@@ -107,6 +116,7 @@ std::shared_ptr<Trace> creation_trace(const ContextState& context, const runtime
 ir::NodeId node_in(Trace& trace, const Tensor& t) {
   TensorImpl& impl = *t.impl();
   if (impl.trace.get() == &trace && impl.node >= 0) return impl.node;
+  check_thread(impl);
   if (!impl.buffer && !encloses(*impl.trace, trace)) escaped(*impl.trace);
   for (std::size_t i = trace.arguments; i < trace.inputs.size(); ++i)
     if (trace.inputs[i].impl() == t.impl()) return trace.graph.inputs()[i];
@@ -191,7 +201,7 @@ Tensor recorded_seed(const std::shared_ptr<ContextState>& context,
 
 std::shared_ptr<Trace> outermost_compile(const ContextState& context) {
   std::shared_ptr<Trace> found;
-  for (std::shared_ptr<Trace> t = context.recording; t; t = t->enclosing)
+  for (std::shared_ptr<Trace> t = context.recording(); t; t = t->enclosing)
     if (t->of == Trace::Of::compile) found = t;
   return found;
 }

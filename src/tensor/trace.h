@@ -36,7 +36,8 @@ struct Trace {
   Trace(Of of, std::string graph_name, const Location& at)
       : of(of), where(at), graph(std::move(graph_name)) {}
   Of of;
-  Location where;  // of the call
+  Location where;                                       // of the call
+  std::thread::id thread = std::this_thread::get_id();  // that runs the function: its values belong to it
   std::shared_ptr<runtime::Device> device;
   std::shared_ptr<Trace> enclosing;  // of the function that made the call: its values are inputs here
   ir::Graph graph;
@@ -55,14 +56,15 @@ struct Trace {
   bool ended = false;         // the function has returned
 };
 
-// While it lives, `trace` is the innermost recording of its context; after it, the trace has ended.
+// While it lives, `trace` is the innermost recording of this thread in its context; after it, the trace has
+// ended.
 class Recording {
  public:
   Recording(ContextState& context, const std::shared_ptr<Trace>& trace) : context_(context), trace_(trace) {
-    trace->enclosing = std::exchange(context.recording, trace);
+    trace->enclosing = context.exchange_recording(trace);
   }
   ~Recording() {
-    context_.recording = trace_->enclosing;
+    context_.exchange_recording(trace_->enclosing);
     trace_->ended = true;
   }
   Recording(const Recording&) = delete;
@@ -73,7 +75,8 @@ class Recording {
   std::shared_ptr<Trace> trace_;
 };
 
-// Runs `function` on stand-ins of `arguments`, of the types given, and records what it does.
+// Runs `function` on stand-ins of `arguments`, of the types given, and records what it does. The function
+// opens the mutexes that its caller holds before it calls the user's.
 struct Recorded {
   std::shared_ptr<Trace> trace;
   std::vector<Tensor> results;
@@ -88,6 +91,9 @@ void finish(Recorded& recorded);
 
 // Throws Error: a value of a function that has returned.
 [[noreturn]] void escaped(const Trace& from);
+
+// Throws Error for a value of a function that another thread is running.
+void check_thread(const TensorImpl& t);
 
 // Whether a running function recorded it: operations on it are recorded, too.
 bool is_recorded(const Tensor& t);
@@ -158,7 +164,7 @@ class Aside {
  public:
   Aside(const std::shared_ptr<ContextState>& context, const std::string& what,
         const std::vector<Tensor>& read, const std::vector<Tensor>& written, const Location& where);
-  ~Aside() { context_->recording = recording_; }
+  ~Aside() { context_->exchange_recording(recording_); }
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
 

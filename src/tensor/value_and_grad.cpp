@@ -47,7 +47,11 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
       "that is differentiated, which is recorded as a whole: return the tensor beside the scalar and "
       "use it after the call";
   const ir::Graph joint = at_place(where, [&] {
-    Recorded recorded = record_function(f, args, types_of(args), trace, context);
+    const auto users = [&](const std::vector<Tensor>& in) {
+      const Opened open(context->mutex);
+      return f(in);
+    };
+    Recorded recorded = record_function(users, args, types_of(args), trace, context);
     for (std::size_t i = 0; i < recorded.results.size(); ++i)
       if (!recorded.results[i].defined())
         throw Error(fmt::format("value_and_grad: result {} of the function was never given a value", i));

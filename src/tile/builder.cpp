@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
 #include "tile/builder_state.h"
 #include "tile/rules.h"
 
@@ -56,7 +58,6 @@ void Builder::take_name(const std::string& name, const Location& where) {
 View Builder::view(const std::string& name, DType dtype, const std::vector<SizeArg>& extents,
                    ViewOptions options, const Location& where) {
   live(where);
-  take_name(name, where);
   ViewParam p{.name = name, .dtype = dtype, .align_bytes = options.align_bytes};
   const std::string op = "view " + name;
   for (const SizeArg& e : extents)
@@ -77,6 +78,7 @@ View Builder::view(const std::string& name, DType dtype, const std::vector<SizeA
            fmt::format("view {}: {} strides for {} extents", name, options.strides.size(), extents.size()));
     p.strides = std::move(options.strides);
   }
+  take_name(name, where);
   state_->views.push_back(std::move(p));
   return {state_, static_cast<int>(state_->views.size()) - 1};
 }
@@ -112,10 +114,11 @@ Number Builder::number(DType dtype, double value, const char* op, const Location
     if (const auto literal = float_literal(dtype, value)) return *literal;
     fail(where, fmt::format("{}: {} has no value {}", op, tilewright::name(dtype), value));
   }
-  const Index whole = float_to_int(DType::i64, value);
-  if (static_cast<double>(whole) != value)
+  if (value != std::trunc(value))
     fail(where, fmt::format("{}: {} is not an integer, the type is {}", op, value, tilewright::name(dtype)));
-  return whole_number(dtype, whole, op, where);
+  if (!holds(DType::i64, value))
+    fail(where, fmt::format("{}: {} does not hold {}", op, tilewright::name(dtype), value));
+  return whole_number(dtype, float_to_int(DType::i64, value), op, where);
 }
 
 Number Builder::whole_number(DType dtype, Index value, const char* op, const Location& where) {

@@ -280,6 +280,17 @@ TEST(BuilderErrors, NumbersThatATypeDoesNotHold) {
   expect_mistake("literal: i8 does not hold -129", [&] { s.k.literal(DType::i8, -129); });
   expect_mistake("load's fill: i32 does not hold 3000000000",
                  [&] { s.k.load(s.k.view("whole", DType::i32, {8}), {0}, {.fill = 3e9}); });
+  expect_mistake("literal: i64 does not hold 9.22337", [&] { s.k.literal(DType::i64, 0x1p63); });
+  expect_mistake("add: i64 does not hold 9.22337", [&] { s.p + 0x1p63; });
+  expect_mistake("load: start 0 is 9.22337", [&] { s.k.load(s.x, {0x1p63}); });
+  s.p + -0x1p63;
+}
+
+TEST(BuilderErrors, AViewThatWasRefusedLeavesItsName) {
+  Parts s;
+  expect_mistake("view out: 1 strides for 2 extents",
+                 [&] { s.k.view("out", DType::f32, {4, 4}, {.strides = {{1, -1}}}); });
+  EXPECT_TRUE(s.k.view("out", DType::f32, {4, 4}).defined());
 }
 
 TEST(BuilderErrors, IndicesThatAreNotWhole) {

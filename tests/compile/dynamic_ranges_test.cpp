@@ -2,8 +2,11 @@
 // execution.
 #include <tilewright/tilewright.hpp>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -348,6 +351,62 @@ TEST_P(DynamicRanges, SeveralThreadsCallSeveralSizes) {
   for (std::thread& t : threads) t.join();
   for (const auto& of_thread : got)
     for (std::size_t i = 0; i < x.size(); ++i) expect_equal(of_thread[i], want[i], std::to_string(i));
+}
+
+// Threads that record, open ranges, give programs other sizes and write over arguments meanwhile.
+TEST_P(DynamicRanges, GrowingSizesOfSeveralThreads) {
+  constexpr std::size_t kThreads = 4, kCalls = 30;
+  std::atomic<unsigned> runs = 0;
+  const auto function_with = [&runs](const Tensor& gain, bool slowly) -> Function {
+    return [&runs, gain, slowly](const Tensors& a) -> Tensors {
+      if (slowly) std::this_thread::sleep_for(std::chrono::microseconds(++runs * 37 % 200));
+      const Tensor x = tanh(a[0] * gain);
+      return {x * 2.f, sum(x * x, {0}), concat({x, a[1]}, 0)};
+    };
+  };
+  struct Call {
+    Index n = 0;
+    std::vector<float> x;
+    Tensors got;
+  };
+  const std::vector<float> gain = ctx_.randn({12}).to_vector<float>();
+  std::vector<std::vector<Call>> calls(kThreads, std::vector<Call>(kCalls));
+  std::mt19937 random(11);
+  for (std::vector<Call>& of_thread : calls) {
+    Index n = 40;
+    for (Call& call : of_thread) {
+      call.n = n += static_cast<Index>(random() % 4);
+      call.x = ctx_.randn({n, 12}).to_vector<float>();
+    }
+  }
+  const auto compiled = compile(function_with(ctx_.from(gain, {12}), true), {.dynamic = {{0, 0}}});
+  std::vector<std::thread> threads;
+  threads.reserve(kThreads);
+  for (std::size_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      for (std::size_t i = 0; i < kCalls; ++i) {
+        Call& call = calls[t][i];
+        const Tensors args = {ctx_.from(call.x, {call.n, 12}), ctx_.ones({1, 12})};
+        const std::size_t way = (i + t) % 3;
+        if (way == 0) {
+          call.got = compiled(args);
+          continue;
+        }
+        call.got = {way == 1 ? ctx_.empty({call.n, 12}) : args[0], ctx_.empty({12}),
+                    ctx_.empty({call.n + 1, 12})};
+        compiled.into(call.got, args);
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  Context alone({.device = GetParam(), .cache_directory = ""});
+  const Function function = function_with(alone.from(gain, {12}), false);
+  for (std::size_t t = 0; t < kThreads; ++t)
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      const Call& call = calls[t][i];
+      expect_equal(call.got, function({alone.from(call.x, {call.n, 12}), alone.ones({1, 12})}),
+                   fmt::format("thread {}, call {}, {} rows", t, i, call.n));
+    }
+  EXPECT_NE(compiled.explain().find("; n0 from "), std::string::npos) << compiled.explain();
 }
 
 TEST_P(DynamicRanges, EachContextHasItsOwn) {

@@ -150,6 +150,8 @@ TEST_P(Dynamic, WhatCannotShareKernelsSaysWhy) {
 TEST_P(Dynamic, ADimensionThatIsNotThereIsRefused) {
   const auto compiled = compile([](const Tensor& x) { return exp(x); }, {.dynamic = {{0, 2}}});
   expect_says([&] { compiled(ctx_.randn({2, 3})); }, {"dynamic axis 2 of argument 0, which has rank 2"});
+  const auto twice = compile([](const Tensor& x) { return exp(x); }, {.dynamic = {{0, 0}, {0, 1}, {0, 0}}});
+  expect_says([&] { twice(ctx_.randn({2, 3})); }, {"axis 0 of argument 0 is dynamic twice"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Dynamic, ::testing::Values("reference", "cpu"),

@@ -136,6 +136,30 @@ TEST(Variance, OfNoDegreesOfFreedomIsADivisionByZero) {
                   ctx.from(std::vector<double>{1, 2, 3, 3, -1, 1}, {3, 2}, dtype), {inf, nan, inf}, 0);
 }
 
+TEST(Clamp, LeavesIntegersOfTheirTypeBetweenBoundsThatItHolds) {
+  Context ctx({.cache_directory = ""});
+  const Index big = (Index{1} << 60) + 1;
+  const Tensor x = ctx.from<Index>({big, -big, 7}, {3});
+  for (double low : {-0x1p63, -0x1p62}) {
+    const auto cut = [=](const Tensor& t) { return clamp(t, low, 0x1p63 - 1024); };
+    for (const Tensor& y : {cut(x), compile(cut)(x)}) {
+      EXPECT_EQ(y.dtype(), DType::i64) << low;
+      EXPECT_EQ(y.to_vector<Index>(), (std::vector<Index>{big, -big, 7})) << low;
+    }
+  }
+  EXPECT_EQ(clamp(x, 0, 0x1p63).dtype(), DType::f32);
+  EXPECT_EQ(clamp(x, std::nextafter(-0x1p63, -INFINITY), 0).dtype(), DType::f32);
+}
+
+TEST(Variance, OfI64IsFiniteWhereItFitsF32) {
+  Context ctx({.cache_directory = ""});
+  const Index far = Index{1} << 62;
+  std::vector<Index> values(200, far);
+  std::fill(values.begin(), values.begin() + 100, -far);
+  expect_both([](const Tensor& x) { return var(x); }, ctx.from(values, {200}), {0x1p124}, 0);
+  EXPECT_EQ(var(ctx.from(values, {200})).dtype(), DType::f32);
+}
+
 // A product that is needed by itself as well is rounded before more is made of it, in every copy of the sum:
 // its maximum is one of them. Two columns are one tile, 70,000 are walked in a loop for the maximum and in
 // one more.

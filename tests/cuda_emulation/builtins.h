@@ -13,7 +13,7 @@ void* emu_shared(unsigned long bytes);
 void* emu_stage();
 unsigned emu_shared_address(const void* p);
 void* emu_remote(unsigned address);
-void emu_copy_async(unsigned address, const void* from, int bytes);
+void emu_copy_async(unsigned address, const void* from, int bytes, int size);
 void emu_commit_group();
 void emu_wait_group(int pending);
 void emu_barrier_init(unsigned address, unsigned arrivals);
@@ -246,7 +246,10 @@ inline void ptx_st_global_L2__cache_hint_v4_u32(void* p, unsigned x, unsigned y,
   *static_cast<uint4*>(p) = {x, y, z, w};
 }
 inline void ptx_cp_async_cg_shared_global_L2__128B(unsigned to, const void* from, int bytes) {
-  emu_copy_async(to, from, bytes);
+  emu_copy_async(to, from, bytes, 16);
+}
+inline void ptx_cp_async_ca_shared_global(unsigned to, const void* from, int bytes) {
+  emu_copy_async(to, from, bytes, 4);
 }
 inline void ptx_cp_async_commit_group() { emu_commit_group(); }
 inline void ptx_griddepcontrol_wait(unsigned) { emu_wait_previous(); }

@@ -176,6 +176,27 @@ TEST_F(EmulatedDot, SinglesAreMultipliedFromBlocksCopiedAhead) {
             {.m = 130, .n = 136, .k = 72, .block_n = 64, .a_by_columns = true, .gap = 2, .align_bytes = 8}),
         fma_blocks(128, 2));
   check(of_singles({.m = 128, .n = 256, .k = 64, .block_n = 64, .row_sums = true}), fma_blocks(128, 2));
+  // Threads that have 1, 2 and 4 rows, and columns that are not aligned as vectors.
+  for (bool a : {false, true})
+    for (bool b : {false, true}) {
+      MatmulKernel m = of_singles({.m = 75,
+                                   .n = 267,
+                                   .k = 41,
+                                   .block_m = 64,
+                                   .block_n = 256,
+                                   .a_by_columns = a,
+                                   .b_by_columns = b});
+      m.block_k = 16;
+      check(m, fma_blocks(128, 3, 16));
+      m.block_n = 64;
+      check(m, fma_blocks(128, 4));
+      m.block_m = m.block_n = 32;
+      check(m, fma_blocks(64, 2));
+      check(m, fma_blocks(128, 2));
+      check(m, fma_blocks(256, 2));
+      m.block_k = 8;
+      check(m, fma_blocks(64, 3));
+    }
   MatmulKernel narrow_result = of_singles({.m = 128, .n = 128, .k = 64, .block_n = 64});
   narrow_result.out = DType::bf16;
   check(narrow_result, fma_blocks(128, 2));

@@ -79,7 +79,7 @@ struct Thread {
   struct AsyncCopy {
     unsigned char* to;
     const void* from;  // null: zeros
-    unsigned bytes;
+    unsigned bytes, size;  // what is copied, and what becomes zeros behind it
   };
   std::vector<std::vector<AsyncCopy>> groups{1};
   std::vector<std::vector<Wgmma>> wgmmas{1};
@@ -297,17 +297,18 @@ void* emu_shared(unsigned long bytes) {
 }
 // 16 bytes to shared memory, some time before the group is waited for: until then the place holds nothing
 // sensible.
-void emu_copy_async(unsigned address, const void* from, int bytes) {
+void emu_copy_async(unsigned address, const void* from, int bytes, int size) {
   unsigned char* to = machine->block().shared.data() + address;
-  std::memset(to, 0xee, 16);
-  machine->current->groups.back().push_back({to, from, static_cast<unsigned>(bytes)});
+  std::memset(to, 0xee, static_cast<std::size_t>(size));
+  machine->current->groups.back().push_back(
+      {to, from, static_cast<unsigned>(bytes), static_cast<unsigned>(size)});
 }
 void emu_commit_group() { machine->current->groups.emplace_back(); }
 void emu_wait_group(int pending) {
   auto& groups = machine->current->groups;
   while (static_cast<int>(groups.size()) - 1 > pending) {
     for (const auto& c : groups.front()) {
-      std::memset(c.to, 0, 16);
+      std::memset(c.to, 0, c.size);
       std::memcpy(c.to, c.from, c.bytes);
     }
     groups.erase(groups.begin());

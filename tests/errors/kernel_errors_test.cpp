@@ -62,7 +62,7 @@ TEST_P(KernelErrors, ScalarsThatDoNotFit) {
   const TileFunction f = scale_function();
   const Tensor x = ctx_.ones({20});
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const double n : {2.5, nan, 1e30})
+  for (const double n : {2.5, nan, 1e30, 0x1p63})
     expect_says([&] { f({x, out({20})}, {n, 2}); }, {"kernel scaled: scalar n is an i64", here_});
   expect_says([&] { f({x, out({20})}, {20}); }, {"1 scalars given, it takes 2", here_});
 }
@@ -108,6 +108,31 @@ TEST_P(KernelErrors, ACompiledFunctionThatWasMovedFrom) {
   // NOLINTEND(bugprone-use-after-move)
   EXPECT_EQ(taken(x).to_vector<float>(), std::vector<float>(3, 2.f));
   EXPECT_EQ(kept({x}).at(0).item(), 3);
+}
+
+TEST_P(KernelErrors, TensorsOfAFunctionThatHasReturned) {
+  Tensor kept;
+  const Tensor x = ctx_.ones({20});
+  const auto keep = [&](const Tensor& t) { return kept = t + 1.f; };
+  compile(keep)(x);
+  const auto f = compile([](const Tensor& t) { return t + t; });
+  const std::string why = "only what a function returns has a value outside";
+  expect_says([&] { scale_function()({kept, out({20})}, {20, 2}); }, {why, here_});
+  expect_says([&] { f.into({x}, {kept}); }, {why, here_});
+  expect_says([&] { f.into({kept}, {x}); }, {why, here_});
+}
+
+TEST_P(KernelErrors, AFunctionThatIsEmpty) {
+  const std::function<Tensor(const Tensor&)> none;
+  const std::function<std::vector<Tensor>(const std::vector<Tensor>&)> none_of_many;
+  Tensor (*const nowhere)(const Tensor&) = nullptr;
+  const auto expect_both = [&](const auto& f) {
+    expect_says([&] { (void)compile(f); }, {"compile: the function is empty", here_});
+    expect_says([&] { (void)value_and_grad(f); }, {"value_and_grad: the function is empty", here_});
+  };
+  expect_both(none);
+  expect_both(none_of_many);
+  expect_both(nowhere);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, KernelErrors, ::testing::Values("reference", "cpu"),

@@ -189,7 +189,7 @@ void add_bench_sweep(CLI::App& bench) {
   in->bench.budget_s = 0.5;
   in->bench.without = {"torch max-autotune"};
   sub->add_option("--seed", in->bench.seed, "Of the first program; the next has the next seed");
-  sub->add_option("--count", in->count, "How many seeds")->check(CLI::PositiveNumber);
+  sub->add_option("--count", in->count, "How many seeds")->check(at_least_one());
   sub->add_option("--family", in->families, "Only of these families, a program of each for a seed")
       ->delimiter(',');
   sub->add_flag("--families", in->families_only, "List the families");

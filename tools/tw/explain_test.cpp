@@ -246,10 +246,56 @@ TEST(Kernel, AKernelOfTheUsersOwnIsProvedAndTimed) {
   const Outcome missing = run_tw("kernel run own.tile");
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_TRUE(contains(missing.output, "--scalar n=")) << missing.output;
+  for (const std::string n : {"2.5", "many", "", "1e30"}) {
+    const Outcome refused = run_tw("kernel run own.tile --scalar n=" + n);
+    EXPECT_EQ(refused.exit_code, 2) << n;
+    EXPECT_TRUE(contains(refused.output, "the scalar is an i64, '" + n + "' is no such number"))
+        << refused.output;
+  }
   const Outcome run = run_tw("kernel run own.tile --scalar n=5000 --budget 0.05");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_TRUE(contains(run.output, "right: 5000 elements")) << run.output;
   EXPECT_TRUE(contains(run_tw("kernel show own.tile --scalar n=5000").output, "extern \"C\" void twice"));
+}
+
+// What an index is, data say: nothing is run that the interpreter sees outside of its memory.
+TEST(Kernel, TileTextThatLeavesItsViewsIsNotRun) {
+  const std::string head = R"(kernel @far(
+    %out: view<f32,[64],strides=[1],align=256>,
+    %i: view<i64,[64],strides=[1],align=256>,
+    %a: view<f32,[256],strides=[1],align=256>)
+    grid(1) {
+  %0 = constant 0 : i64
+  %1 = constant 1000000000 : i64
+)";
+  write("block.tile", head + R"(  %2 = load %i[%0] : i64
+  %3 = sub %2, %1 : i64
+  %4 = load %a[%3] : tile<f32,[64]>
+  store %out[%0], %4 : tile<f32,[64]>
+}
+)");
+  write("element.tile", head + R"(  %2 = load %i[%0] : tile<i64,[64]>
+  %3 = broadcast %1 : tile<i64,[64]>
+  %4 = sub %2, %3 : tile<i64,[64]>
+  %5 = gather %a[%4] : tile<f32,[64]>
+  store %out[%0], %5 : tile<f32,[64]>
+}
+)");
+  ASSERT_EQ(run_tw("kernel edit --tile -o far.tile elu --set n=4096").exit_code, 0);
+  std::string text = read_work_file("far.tile");
+  replace(text, "  %1 = load %a0[%0]", R"(  %10 = load %a0[%0] : f32
+  %11 = cast %10 : i64
+  %12 = constant 1000000000 : i64
+  %13 = add %11, %12 : i64
+  %1 = load %a0[%13])");
+  write("far.tile", text);
+  for (const auto& [file, said] : {std::pair{"block.tile", "in a view of 256 in program (0)"},
+                                   std::pair{"element.tile", "along dim 0 of 256 in program (0)"},
+                                   std::pair{"far.tile", "in a view of 4096 in program (0)"}}) {
+    const Outcome run = run_tw(std::string("kernel run ") + file);
+    EXPECT_EQ(run.exit_code, 1) << run.output;
+    EXPECT_TRUE(contains(run.output, said)) << run.output;
+  }
 }
 
 TEST(Kernel, EditOpensTheEditor) {

@@ -37,8 +37,15 @@ std::vector<std::int64_t> scalar_values(const tile::Kernel& kernel, const std::v
   std::vector<std::int64_t> bits;
   for (const tile::ScalarParam& p : kernel.scalars) {
     std::optional<double> value;
-    for (const std::string& text : given)
-      if (text.starts_with(p.name + "=")) value = std::atof(text.c_str() + p.name.size() + 1);
+    for (const std::string& text : given) {
+      if (!text.starts_with(p.name + "=")) continue;
+      const char* const number = text.c_str() + p.name.size() + 1;
+      char* end = nullptr;
+      value = std::strtod(number, &end);
+      if (end == number || *end != 0 || (!is_float(p.dtype) && !holds(p.dtype, *value)))
+        throw Error(fmt::format("--scalar {}: the scalar is an {}, '{}' is no such number", p.name,
+                                name(p.dtype), number));
+    }
     if (!value)
       throw Error(fmt::format("kernel {} takes the scalar {}: give it with --scalar {}=…", kernel.name,
                               p.name, p.name));

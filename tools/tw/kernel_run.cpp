@@ -171,6 +171,8 @@ void run_kernel(const KernelInput& input) {
     } regridded;
     regridded.program = as_original;
     regridded.grid = own.grid;
+    if (Status s = runtime::check_reach(bench.device(), edited.kernel, own); !s)
+      throw std::runtime_error(s.error().message);
     if (!prove(bench, bench.kernel(original), regridded, launch)) throw CLI::RuntimeError(1);
     return compare(bench, *bench.loaded(original).program, regridded, launch, input.budget_s);
   }

@@ -3,11 +3,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include "base/plain_message.h"
 #include "tw/commands.h"
@@ -43,9 +47,25 @@ int fail(int code, const std::string& why) {
   return code;
 }
 
-}  // namespace
+// A standard stream that is closed is one that cannot be read or written: what is opened next would take its
+// number, and with it what is printed.
+void occupy_closed_streams() {
+  for (const int stream : {0, 1, 2})
+    if (::fcntl(stream, F_GETFD) == -1) (void)::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
+}
 
-int main(int argc, char** argv) {
+// What could not be written was not done. A reader that went away wants no more: nothing is said of that.
+int with_output_written(int code) {
+  int error = std::fflush(stdout) == 0 ? 0 : errno;
+  // An earlier part is missing: asked once more, the stream says why.
+  if (error == 0 && std::ferror(stdout) != 0)
+    error = std::fputc('\n', stdout) == EOF || std::fflush(stdout) != 0 ? errno : EIO;
+  if (error == 0 || error == EPIPE) return code;
+  fmt::print(stderr, "tw: cannot write the output: {}\n", std::strerror(error));
+  return code == 0 ? 1 : code;
+}
+
+int run(int argc, char** argv) {
   CLI::App app{"Tilewright: tensor programs, and how far they are from what the hardware allows."};
   app.name("tw");
   app.require_subcommand(1);
@@ -69,7 +89,17 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const tilewright::Error& error) {
     return fail(2, tilewright::without_place(error));  // a line of ours is none of the user's
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) return 0;  // with_output_written() says it
+    return fail(1, tilewright::without_place(error));
   } catch (const std::exception& error) {
     return fail(1, tilewright::without_place(error));
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_closed_streams();
+  return with_output_written(run(argc, argv));
 }

@@ -27,4 +27,8 @@ inline CLI::Validator not_negative() {
   return number_check([](double value) { return value >= 0; }, "a number from 0 on");
 }
 
+inline CLI::Validator at_least_one() {
+  return number_check([](double value) { return value >= 1; }, "at least 1");
+}
+
 }  // namespace tilewright::tw

@@ -51,6 +51,24 @@ TEST(Command, HelpListsTheSubcommands) {
   EXPECT_NE(outcome.output.find("roofline"), std::string::npos);
 }
 
+TEST(Command, OutputThatCannotBeWrittenIsAFailure) {
+  // More than a stream holds back, and less.
+  for (const std::string command : {"--help-all", "bench list", "--help", "roofline table h200"})
+    for (const auto& [to, why] :
+         {std::pair{"/dev/full", "No space left on device"}, std::pair{"&-", "Bad file descriptor"}}) {
+      const Outcome outcome = run_tw("2>&1 " + command + " >" + to + "; echo \"exit $?\"");
+      EXPECT_EQ(outcome.output, std::string("tw: cannot write the output: ") + why + "\nexit 1\n")
+          << command << to;
+    }
+  EXPECT_EQ(run_tw("2>&1 rooflin > /dev/full; exit $?").exit_code, 2);
+}
+
+TEST(Command, AReaderThatGoesAwayIsNoFailure) {
+  for (const std::string command : {"--help-all", "bench list", "--help"})
+    for (const std::string prefix : {"", "trap '' PIPE;"})
+      EXPECT_EQ(run_tw(command + " 2>said | true; cat said", prefix).output, "") << prefix << command;
+}
+
 TEST(Command, UnknownSubcommandIsNamedWithTheKnown) {
   expect_usage_error("rooflin", "unknown subcommand 'rooflin'; known: ");
   expect_usage_error("roofline mm", "unknown subcommand 'mm'; known: matmul, dot");
@@ -75,6 +93,7 @@ TEST(Command, UsageErrorsSayWhatAndWhatToDo) {
 }
 
 TEST(Command, NumbersOutOfRangeAreNamedWithoutTheLimitsOfAType) {
+  expect_usage_error("bench sweep --count 0", "--count: '0' is not at least 1\n");
   expect_usage_error("roofline work --hw h100 --flops -1 --bytes 1",
                      "--flops: '-1' is not a number from 0 on\n");
   expect_usage_error("roofline work --hw h100 --flops 1 --bytes inf",

@@ -49,6 +49,8 @@ std::int64_t wrap_to(DType dtype, std::int64_t value);
 // float → integer as `cast` does it: truncates, saturates at the type's limits, NaN → 0; bool is `value !=
 // 0`.
 std::int64_t float_to_int(DType dtype, double value);
+// Whether an integer type, or bool, has the value: a whole number within the type's limits.
+bool holds(DType dtype, double value);
 
 // Bulk conversion of `count` contiguous elements, the same rules element by element.
 void convert(const void* from, DType from_dtype, void* to, DType to_dtype, std::size_t count);

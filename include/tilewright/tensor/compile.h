@@ -19,6 +19,7 @@ namespace tilewright {
 struct DynamicDim {
   int argument = 0;
   int axis = 0;
+  friend bool operator==(const DynamicDim&, const DynamicDim&) = default;
 };
 
 struct CompileOptions {
@@ -235,6 +236,27 @@ struct Signature<R (C::*)(const std::vector<Tensor>&, const Location&) const>
 template <class R>
 struct Signature<Compiled<R>> : Signature<R (*)(const std::vector<Tensor>&)> {};
 
+// Whether a callable has nothing to call.
+template <class F>
+bool is_empty(const F&) {
+  return false;
+}
+template <class R, class... A>
+bool is_empty(const std::function<R(A...)>& f) {
+  return !f;
+}
+template <class R, class... A>
+bool is_empty(R (*const& f)(A...)) {
+  return f == nullptr;
+}
+
+// `of` is what the user called with it.
+template <class F>
+F not_empty(F f, const char* of, const Location& where) {
+  if (is_empty(f)) throw Error(std::string(of) + ": the function is empty", where);
+  return f;
+}
+
 template <class F, std::size_t... I>
 auto spread(const F& f, const std::vector<Tensor>& args, std::index_sequence<I...>) {
   return f(args[I]...);
@@ -261,7 +283,10 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
 }  // namespace detail
 
 // A compiled function: call it like the original. Several threads may call it at once, also with tensors of
-// several Contexts: its calls run one after another, as those of one Context do.
+// several Contexts: its programs run one after another, as those of one Context do. The function it was made
+// of runs without any lock, and at once in several threads where these call it for the first time: there and
+// in value_and_grad() what is recorded belongs to the thread that runs the function, and using it on another
+// is an Error. What other threads do meanwhile, with tensors that have memory, is no part of the recording.
 template <class R>
 class Compiled {
  public:
@@ -328,8 +353,9 @@ class Compiled {
 // Context of its arguments (randn, rand, randint) are drawn anew at each call, the same as f would draw when
 // run by itself. A function that calls itself with arguments of the same types is an Error.
 template <class F>
-auto compile(F f, CompileOptions options = {}) {
-  return Compiled<typename detail::Signature<F>::Result>(detail::erase(std::move(f)), std::move(options));
+auto compile(F f, CompileOptions options = {}, const Location& where = Location::current()) {
+  return Compiled<typename detail::Signature<F>::Result>(
+      detail::erase(detail::not_empty(std::move(f), "compile", where)), std::move(options));
 }
 
 // (value, gradients with respect to the arguments numbered in `wrt`) of a function whose first result is a
@@ -338,10 +364,10 @@ auto compile(F f, CompileOptions options = {}) {
 // enclosing function's. f is recorded as a whole, so a host read of its values (item, to_vector) is an Error:
 // return them beside the scalar.
 template <class F>
-auto value_and_grad(F f, std::vector<int> wrt = {0}) {
-  return [many = detail::erase(std::move(f)), wrt = std::move(wrt)](
-             const std::vector<Tensor>& args,
-             const Location& where = Location::current()) -> std::vector<Tensor> {
+auto value_and_grad(F f, std::vector<int> wrt = {0}, const Location& made = Location::current()) {
+  return [many = detail::erase(detail::not_empty(std::move(f), "value_and_grad", made)),
+          wrt = std::move(wrt)](const std::vector<Tensor>& args,
+                                const Location& where = Location::current()) -> std::vector<Tensor> {
     return detail::value_and_grad(many, wrt, args, where);
   };
 }

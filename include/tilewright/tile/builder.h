@@ -55,7 +55,9 @@ class Value {
 struct Operand {
   Operand(Value v, const Location& l = Location::current()) : value(std::move(v)), where(l) {}
   Operand(double literal, const Location& l = Location::current())
-      : number{literal, float_to_int(DType::i64, literal)}, literal(true), where(l) {}
+      : number{literal, holds(DType::i64, literal) ? float_to_int(DType::i64, literal) : 0},
+        literal(true),
+        where(l) {}
   Operand(float literal, const Location& l = Location::current())
       : Operand(static_cast<double>(literal), l) {}
   Operand(Index literal, const Location& l = Location::current())

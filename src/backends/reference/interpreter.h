@@ -26,8 +26,8 @@ struct ViewBinding {
 struct Options {
   // Reports, with the op's text and the user's place: elements outside the view or its buffer, reads of
   // unwritten elements, elements that two programs write or one writes and another reads, scattered elements
-  // that meet, indices out of range. Runs on one thread. Unchecked runs look at one promise alone: a block
-  // that is loaded or stored without bounds lies in its view.
+  // that meet. Runs on one thread. Unchecked runs look at two promises alone: a block that is loaded or
+  // stored without bounds lies in its view, and so does an element by its index.
   bool checked = false;
   ThreadPool* pool = nullptr;  // kernels with atomic_add run on one thread all the same
 };

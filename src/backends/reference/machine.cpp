@@ -108,7 +108,7 @@ void Machine::run_store(const Op& op) {
 
 void Machine::run_indexed(const Op& op) {
   const BoundView& view = launch_.views[static_cast<std::size_t>(op.param)];
-  if (launch_.shadow) check_indexed(op, view);
+  check_indexed(op, view);
   BoundsTracker* bounds = launch_.bounds;
   if (op.kind == OpKind::gather) {
     gather(kernel_, op, view, values_);
@@ -216,6 +216,7 @@ void Machine::check_indexed(const Op& op, const BoundView& view) {
       if (index < 0 || index >= view.extents[d])
         trap(op, fmt::format("element {}: index {} along dim {} of {}", n, index, d, view.extents[d]));
     }
+    if (!launch_.shadow) return;
     if (std::string problem = launch_.shadow->touch(op.param, offset, program_, how); !problem.empty())
       trap(op, fmt::format("element {}: {}", n, problem));
   });

@@ -6,6 +6,8 @@
 
 #include <tilewright/base/error.h>
 
+#include <limits>
+
 namespace tilewright::passes {
 
 using tile::Monoid;
@@ -122,9 +124,9 @@ std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
       initial.push_back(wide ? k_.literal(DType::f64, 0.0, {shape_.rows, shape_.columns}) : initial_sum(m));
       continue;
     }
-    const bool whole = accumulates_tiles(pass) && !is_index(m.monoid) && terms_.empty();
-    initial.push_back(literal(carried_dtype(m), m.monoid, accumulator_shape(whole)));
-    if (is_index(m.monoid)) initial.push_back(k_.literal_int(DType::i64, 0, accumulator_shape(false)));
+    const std::vector<Index> shape = accumulator_shape(accumulates_tiles(pass) && terms_.empty());
+    initial.push_back(literal(carried_dtype(m), m.monoid, shape));
+    if (finds_place(m.monoid)) initial.push_back(k_.literal_int(place_dtype(pass), 0, shape));
   }
   return initial;
 }
@@ -151,14 +153,19 @@ void Emitter::set_results(const ReductionPass& pass, const std::vector<Value>& l
   for (int s : pass.exprs) {
     const Expr& m = expr(s);
     Value v = last[next++];
-    if (nest_.is_outer_dot(s))
+    const bool whole = accumulates_tiles(pass) && terms_.empty();
+    if (nest_.is_outer_dot(s)) {
       v = v.dtype() == m.dtype ? v : k_.cast(v, m.dtype);
-    else if (is_index(m.monoid))
-      v = last[next++];
-    else if (accumulates_tiles(pass) && terms_.empty())
+    } else if (finds_place(m.monoid)) {
+      Placed found = {v, last[next++]};
+      if (whole) found = first_extreme(m, found);
+      extremes_[s] = found.extreme;
+      v = found.place;
+    } else if (whole) {
       v = f_.keep_rank(k_.reduce(m.monoid, v, f_.reduced_axis()));
-    else
+    } else {
       v = k_.cast(v, compute_dtype(expr(m.operands[0]).dtype));
+    }
     f_.set(s, v);
     if (dot_ >= 0) out_.set(s, v);
   }
@@ -172,10 +179,9 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
     const int s = pass.exprs[i];
     const Expr& m = expr(s);
     Value before = carried[out.size()];
-    if (!nest_.is_outer_dot(s) && is_index(m.monoid)) {
-      const auto [best, where_best] = better_of(m, before, carried[out.size() + 1]);
-      out.push_back(best);
-      out.push_back(where_best);
+    if (!nest_.is_outer_dot(s) && finds_place(m.monoid)) {
+      const Placed after = better_of(m, {before, carried[out.size() + 1]}, placed_block(pass, m));
+      out.insert(out.end(), {after.extreme, after.place});
       continue;
     }
     const auto scaled = [&] {
@@ -214,14 +220,40 @@ Value Emitter::block_operand(const Expr& m, int term) {
                      literal(operand.dtype(), m.monoid, operand.type().shape));
 }
 
-std::pair<Value, Value> Emitter::better_of(const Expr& m, Value best, Value where_best) {
-  Value operand = block_operand(m);
-  Value here = f_.keep_rank(k_.reduce(extreme(m.monoid), operand, f_.reduced_axis()));
-  Value index = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis())) + s_.start(walked_);
-  Value better = m.monoid == Monoid::argmax ? here > best : here < best;
-  if (is_float(here.dtype()))
-    better = better | (k_.apply(Prim::isnan, {here}) & ~k_.apply(Prim::isnan, {best}));
-  return {tile::where(better, here, best), tile::where(better, index, where_best)};
+// A tile of places is as narrow as they allow.
+DType Emitter::place_dtype(const ReductionPass& pass) const {
+  const bool narrow = accumulates_tiles(pass) && !shape_.any_size &&
+                      s_.extent(walked_) <= std::numeric_limits<std::int32_t>::max();
+  return narrow ? DType::i32 : DType::i64;
+}
+
+// A block's own extreme and its place, or, where whole tiles are carried, every element and where it stands.
+Emitter::Placed Emitter::placed_block(const ReductionPass& pass, const Expr& m) {
+  const Value operand = block_operand(m);
+  if (accumulates_tiles(pass)) {
+    const Value place = k_.cast(f_.variable(walked_), place_dtype(pass));
+    return {operand, k_.broadcast(place, operand.type().shape)};
+  }
+  return {f_.keep_rank(k_.reduce(extreme_of(m.monoid), operand, f_.reduced_axis())),
+          f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis())) + s_.start(walked_)};
+}
+
+// What comes later is better if it is beyond what was before, or the first NaN.
+Emitter::Placed Emitter::better_of(const Expr& m, const Placed& before, const Placed& here) {
+  Value better =
+      ~(m.monoid == Monoid::argmax ? here.extreme <= before.extreme : here.extreme >= before.extreme);
+  if (is_float(here.extreme.dtype())) better = better & ~k_.apply(Prim::isnan, {before.extreme});
+  return {tile::where(better, here.extreme, before.extreme), tile::where(better, here.place, before.place)};
+}
+
+// The extreme of a carried tile, and the first place of those elements that are it.
+Emitter::Placed Emitter::first_extreme(const Expr& m, const Placed& carried) {
+  const Value extreme = f_.keep_rank(k_.reduce(extreme_of(m.monoid), carried.extreme, f_.reduced_axis()));
+  Value is_it = carried.extreme == extreme;
+  if (is_float(extreme.dtype())) is_it = is_it | k_.apply(Prim::isnan, {carried.extreme});
+  const Value nowhere = literal(carried.place.dtype(), Monoid::min, carried.place.type().shape);
+  const Value place = k_.reduce(Monoid::min, tile::where(is_it, carried.place, nowhere), f_.reduced_axis());
+  return {extreme, k_.cast(f_.keep_rank(place), DType::i64)};
 }
 
 Value Emitter::finite(const Expr& m, Value v) {

@@ -3,18 +3,23 @@
 // factors by which a loop carries them along.
 #include "passes/emit/emitter.h"
 
+#include <algorithm>
+
 namespace tilewright::passes {
 
 using tile::Value;
 
 Value Emitter::load_partial(int s, Value split) {
-  const Partial p = partial(s, split);
-  const bool rows = p.access.row_dim >= 0, columns = p.access.column_dim >= 0;
-  tile::LoadOptions options{.dims = p.access.dims()};
+  const std::vector<SharedPart> parts = shared_parts(nest_);
+  const auto part =
+      std::find_if(parts.begin(), parts.end(), [&](const SharedPart& p) { return p.expr == s; });
+  const FrameValues::Access from = partial(*part, static_cast<int>(part - parts.begin()), split);
+  const bool rows = from.row_dim >= 0, columns = from.column_dim >= 0;
+  tile::LoadOptions options{.dims = from.dims()};
   if (rows) options.shape.push_back(shape_.rows);
   if (columns) options.shape.push_back(shape_.columns);
-  if (p.access.bounded) options.fill = 0.0;
-  Value v = k_.load(p.access.view, p.access.starts, options);
+  if (from.bounded) options.fill = 0.0;
+  Value v = k_.load(from.view, from.starts, options);
   if (v.rank() == 1) v = k_.expand(v, rows ? 1 : 0);
   return v.rank() == 0 ? k_.broadcast(v, {1, 1}) : v;
 }

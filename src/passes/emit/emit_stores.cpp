@@ -111,33 +111,34 @@ Value Emitter::place_of_block(int v) {
   return place == places_.end() ? k_.literal_int(DType::i64, 0) : place->second;
 }
 
-Emitter::Partial Emitter::partial(int s, Value split) {
-  const std::vector<int> shared = shared_reductions(nest_), variables = partial_variables(nest_, shape_, s);
-  Partial p;
+FrameValues::Access Emitter::partial(const SharedPart& part, int temporary, Value split) {
+  const std::vector<int> variables = partial_variables(nest_, shape_, part.expr);
+  FrameValues::Access to;
   Index step = 1;
   for (int v : variables) step *= s_.extent(v);
   std::vector<Builder::SizeArg> extents = {shape_.split_k};
   std::vector<tile::Dim> strides = {{step, -1}};
-  p.access.starts.push_back(split);
+  to.starts.push_back(split);
   for (int v : variables) {
     step /= s_.extent(v);
-    if (v == shape_.row) p.access.row_dim = static_cast<int>(extents.size());
-    if (v == shape_.column) p.access.column_dim = static_cast<int>(extents.size());
-    p.access.bounded = p.access.bounded || (out_.is_tile(v) && out_.ragged(v));
+    if (v == shape_.row) to.row_dim = static_cast<int>(extents.size());
+    if (v == shape_.column) to.column_dim = static_cast<int>(extents.size());
+    to.bounded = to.bounded || (out_.is_tile(v) && out_.ragged(v));
     extents.push_back(s_.extent(v));
     strides.push_back({step, -1});
-    p.access.starts.push_back(s_.start(v));
+    to.starts.push_back(s_.start(v));
   }
-  const int place = static_cast<int>(std::find(shared.begin(), shared.end(), s) - shared.begin());
-  p.dtype = expr(s).dtype;
-  p.access.view = s_.view({-1, place, 0}, p.dtype, extents, strides, "partial");
-  return p;
+  to.view = s_.view({-1, temporary, 0}, part.dtype, extents, strides, "partial");
+  return to;
 }
 
 void Emitter::store_partials() {
-  for (int s : shared_reductions(nest_)) {
-    const FrameValues::Access to = partial(s, split_).access;
-    Value v = out_.fit(out_.value(s), to.row_dim >= 0, to.column_dim >= 0);
+  const std::vector<SharedPart> parts = shared_parts(nest_);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const int s = parts[i].expr;
+    const FrameValues::Access to = partial(parts[i], static_cast<int>(i), split_);
+    const Value mine = parts[i].extreme ? extremes_.at(s) : out_.value(s);
+    Value v = out_.fit(mine, to.row_dim >= 0, to.column_dim >= 0);
     const auto write = [&] { k_.store(to.view, to.starts, v, {.dims = to.dims(), .bounded = to.bounded}); };
     // The first of several blocks of columns stores what stands beside the dot.
     const bool shares = dot_ >= 0 && !nest_.is_outer_dot(s) && shape_.column >= 0 &&

@@ -90,11 +90,6 @@ class Emitter {
   // In a program with a dot, other values may belong to the frame of the result.
   void hoist(const ReductionPass& pass);
 
-  static bool is_index(tile::Monoid m) { return m == tile::Monoid::argmax || m == tile::Monoid::argmin; }
-  static tile::Monoid extreme(tile::Monoid m) {
-    return m == tile::Monoid::argmax ? tile::Monoid::max : tile::Monoid::min;
-  }
-
   // What a reduction is carried in from block to block.
   DType carried_dtype(const Expr& m) const;
   tile::Value literal(DType dtype, tile::Monoid monoid, const std::vector<Index>& shape);
@@ -132,7 +127,14 @@ class Emitter {
   tile::Value block_operand(const Expr& m) { return block_operand(m, m.operands[0]); }
   tile::Value block_operand(const Expr& m, int operand);
 
-  std::pair<tile::Value, tile::Value> better_of(const Expr& m, tile::Value best, tile::Value where_best);
+  // The place of an extreme is carried beside the extreme so far.
+  struct Placed {
+    tile::Value extreme, place;
+  };
+  DType place_dtype(const ReductionPass& pass) const;
+  Placed better_of(const Expr& m, const Placed& before, const Placed& here);
+  Placed placed_block(const ReductionPass& pass, const Expr& m);
+  Placed first_extreme(const Expr& m, const Placed& carried);
 
   // A maximum of nothing so far is -inf, from which no difference can be taken: what is subtracted is 0 then.
   tile::Value finite(const Expr& m, tile::Value v);
@@ -153,12 +155,8 @@ class Emitter {
 
   void store_outputs_looped();
 
-  // Where a reduction's partial results of one split lie.
-  struct Partial {
-    FrameValues::Access access;
-    DType dtype = DType::f32;
-  };
-  Partial partial(int s, tile::Value split);
+  // Where the partial results of one split lie.
+  FrameValues::Access partial(const SharedPart& part, int temporary, tile::Value split);
   tile::Value load_partial(int s, tile::Value split);
   void only_where(tile::Value condition, const std::function<void()>& write);
   void store_partials();
@@ -173,8 +171,9 @@ class Emitter {
   FrameValues columns_, result_;  // of a dot: operand b, and what it gives
   FrameValues& out_;              // what is stored
   tile::Value split_;
-  std::vector<Terms> terms_;           // of each sum of the pass that is written
-  std::map<int, tile::Value> places_;  // of this program's block among those of a variable
+  std::vector<Terms> terms_;             // of each sum of the pass that is written
+  std::map<int, tile::Value> extremes_;  // of reductions that give their places
+  std::map<int, tile::Value> places_;    // of this program's block among those of a variable
   std::string note_;
   // The part that the loop over the walked variable covers, where that is not all of it.
   std::optional<std::pair<tile::Operand, tile::Operand>> part_;

@@ -24,13 +24,10 @@ namespace tilewright::passes {
 
 namespace {
 
-bool is_reduction(const LoopNest& nest, int s) {
-  return nest.exprs[static_cast<std::size_t>(s)].kind == Expr::Kind::reduce || nest.is_outer_dot(s);
-}
-
 // The second kernel of a shared reduction: the same program with every reduction's operand read from the
-// partials, over the parallel variables and one more, the split.
-LoopNest combine_nest(const LoopNest& nest, Index split_k, const std::vector<int>& reductions) {
+// partials, over the parallel variables and one more, the split. The place of an extreme is the one that the
+// first split with that extreme left.
+LoopNest combine_nest(const LoopNest& nest, Index split_k, const std::vector<SharedPart>& parts) {
   LoopNest combined;
   std::map<int, int> renamed;  // parallel variable → new variable
   Index size = 1;
@@ -45,6 +42,7 @@ LoopNest combine_nest(const LoopNest& nest, Index split_k, const std::vector<int
   for (std::size_t v = 0; v < combined.extents.size(); ++v)
     partial = partial * combined.extents[v] + IndexExpr::variable(static_cast<int>(v));
   const int split = static_cast<int>(combined.extents.size());
+  const IndexExpr of_first_split = partial;
   partial = partial + IndexExpr::variable(split) * size;
   combined.extents.push_back(split_k);
   combined.reduced.push_back(true);
@@ -55,17 +53,29 @@ LoopNest combine_nest(const LoopNest& nest, Index split_k, const std::vector<int
   for (std::size_t s = 0; s < nest.exprs.size(); ++s) {
     Expr expr = nest.exprs[s];
     if (expr.reduced) continue;  // lives in the first kernel only
-    if (is_reduction(nest, static_cast<int>(s))) {
-      const auto position =
-          std::find(reductions.begin(), reductions.end(), static_cast<int>(s)) - reductions.begin();
-      Expr load{.kind = Expr::Kind::load,
-                .node = -1 - static_cast<int>(position),
-                .offset = partial,
-                .dtype = expr.dtype};
-      load.reduced = true;
-      combined.exprs.push_back(load);
+    const auto part = std::find_if(parts.begin(), parts.end(),
+                                   [&](const SharedPart& p) { return p.expr == static_cast<int>(s); });
+    if (part != parts.end()) {
+      const int temporary = static_cast<int>(part - parts.begin());
+      const bool place = expr.kind == Expr::Kind::reduce && finds_place(expr.monoid);
+      const int compared = temporary + (place ? 1 : 0);  // the extreme stands behind its place
+      combined.exprs.push_back({.kind = Expr::Kind::load,
+                                .node = -1 - compared,
+                                .offset = partial,
+                                .dtype = parts[static_cast<std::size_t>(compared)].dtype,
+                                .reduced = true});
       expr.operands = {static_cast<int>(combined.exprs.size()) - 1};
       expr.kind = Expr::Kind::reduce;  // of a dot: the sum of its parts
+      if (place) {
+        combined.exprs.push_back(expr);
+        const int first_split = static_cast<int>(combined.exprs.size()) - 1;
+        expr = {.kind = Expr::Kind::load,
+                .node = -1 - temporary,
+                .offset = of_first_split,
+                .dynamic = {{first_split, size}},
+                .dtype = expr.dtype,
+                .level = expr.level};
+      }
     } else {
       for (int& o : expr.operands) o = exprs.at(o);
       for (auto& [o, stride] : expr.dynamic) o = exprs.at(o);
@@ -225,11 +235,12 @@ Lowered lower(const ir::Graph& graph, const TiledGroup& group, const tile::Targe
     finish_epilogue_reductions(graph, nest, target, shape, name, out);
     return out;
   }
-  const std::vector<int> reductions = shared_reductions(nest);
-  for (int r : reductions) {
+  const std::vector<SharedPart> parts = shared_parts(nest);
+  for (const SharedPart& part : parts) {
     Index points = shape.split_k;
-    for (int v : partial_variables(nest, shape, r)) points *= nest.extents[static_cast<std::size_t>(v)];
-    out.temporaries.push_back({nest.exprs[static_cast<std::size_t>(r)].dtype, points});
+    for (int v : partial_variables(nest, shape, part.expr))
+      points *= nest.extents[static_cast<std::size_t>(v)];
+    out.temporaries.push_back({part.dtype, points});
   }
   out.kernels = find_blocks(graph, nest, shape, name, out);
   out.kernels.push_back(emit(graph, nest, target, shape, name + "_partial", out.temporaries));
@@ -241,7 +252,7 @@ Lowered lower(const ir::Graph& graph, const TiledGroup& group, const tile::Targe
     out.kernels.push_back(emit_tiles(graph, nest, merge, name, out.temporaries));
     return out;
   }
-  LoopNest combined = combine_nest(nest, shape.split_k, reductions);
+  LoopNest combined = combine_nest(nest, shape.split_k, parts);
   merge_variables(combined);
   TileShape combine_shape = choose_tiles(graph, combined, target);
   combine_shape.split_k = 1;

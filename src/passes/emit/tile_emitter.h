@@ -32,8 +32,8 @@ struct EmittedKernel {
   std::vector<KnownBlocks> known_blocks = {};  // of its masks
 };
 
-// With shape.splits > 1, writes each reduction's partial results to temporary i (i-th reduction), laid out
-// [splits][partial_variables]; otherwise, and with shape.merges from these, the program's outputs.
+// With shape.split_k > 1, writes partial results to temporary i (the i-th of shared_parts()), laid out
+// [split_k][partial_variables]; otherwise, and with shape.combines from these, the program's outputs.
 EmittedKernel emit_tiles(const ir::Graph& graph, const LoopNest& nest, const TileShape& shape,
                          const std::string& name, const std::vector<Temporary>& temporaries);
 

@@ -158,9 +158,7 @@ bool needs_one_reduced_loop(const LoopNest& nest) {
   if (nest.has_inner_dots() && nest.dot() < 0) return true;
   // The place of an extreme is counted along one variable.
   for (const Expr& s : nest.exprs)
-    if (s.kind == Expr::Kind::scan || (s.kind == Expr::Kind::reduce && (s.monoid == tile::Monoid::argmax ||
-                                                                        s.monoid == tile::Monoid::argmin)))
-      return true;
+    if (s.kind == Expr::Kind::scan || (s.kind == Expr::Kind::reduce && finds_place(s.monoid))) return true;
   return nest.levels() > 1 || (nest.levels() > 0 && nest.stores_reduced_values());
 }
 
@@ -168,8 +166,7 @@ bool needs_one_reduced_loop(const LoopNest& nest) {
 bool can_be_held(const LoopNest& nest) {
   return nest.reduced_variables().size() == 2 && !nest.has_dots() &&
          std::all_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
-           const bool place = s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin;
-           return s.kind != Expr::Kind::scan && (s.kind != Expr::Kind::reduce || !place);
+           return s.kind != Expr::Kind::scan && (s.kind != Expr::Kind::reduce || !finds_place(s.monoid));
          });
 }
 
@@ -182,8 +179,7 @@ bool only_accumulates_scaled(const LoopNest& nest) {
   for (const ProgramOutput& o : nest.outputs)
     if (nest.is_stored_along_reduced(o) || o.accumulate) return false;
   return std::all_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
-    const bool place = s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin;
-    return s.kind != Expr::Kind::scan && (s.kind != Expr::Kind::reduce || !place) &&
+    return s.kind != Expr::Kind::scan && (s.kind != Expr::Kind::reduce || !finds_place(s.monoid)) &&
            (!s.inner || s.scaled_accumulation);
   });
 }

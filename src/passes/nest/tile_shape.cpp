@@ -3,11 +3,16 @@
 
 namespace tilewright::passes {
 
-std::vector<int> shared_reductions(const LoopNest& nest) {
-  std::vector<int> out;
-  for (int s = 0; s < static_cast<int>(nest.exprs.size()); ++s)
-    if (nest.exprs[static_cast<std::size_t>(s)].kind == Expr::Kind::reduce || nest.is_outer_dot(s))
-      out.push_back(s);
+std::vector<SharedPart> shared_parts(const LoopNest& nest) {
+  std::vector<SharedPart> out;
+  for (int s = 0; s < static_cast<int>(nest.exprs.size()); ++s) {
+    const Expr& m = nest.exprs[static_cast<std::size_t>(s)];
+    if (m.kind != Expr::Kind::reduce && !nest.is_outer_dot(s)) continue;
+    out.push_back({s, m.dtype});
+    if (m.kind == Expr::Kind::reduce && finds_place(m.monoid))
+      out.push_back(
+          {s, compute_dtype(nest.exprs[static_cast<std::size_t>(m.operands[0])].dtype), /*extreme=*/true});
+  }
   return out;
 }
 

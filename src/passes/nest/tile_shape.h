@@ -43,8 +43,14 @@ struct TileShape {
 // The variables that lay out the partial results of a reduction or dot: what stands beside a dot has rows
 // only.
 std::vector<int> partial_variables(const LoopNest& nest, const TileShape& shape, int expr);
-// The reductions and dots whose partial results programs leave, in order.
-std::vector<int> shared_reductions(const LoopNest& nest);
+// What a program that shares reductions and dots leaves of each: its value, and of the place of an extreme
+// the extreme behind it.
+struct SharedPart {
+  int expr = -1;
+  DType dtype = DType::f32;
+  bool extreme = false;
+};
+std::vector<SharedPart> shared_parts(const LoopNest& nest);
 
 // Programs in the grid.
 Index program_count(const LoopNest& nest, const TileShape& shape);

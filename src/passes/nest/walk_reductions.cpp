@@ -61,8 +61,7 @@ bool Walker::depends_on_reduced(const IndexExpr& e) const {
 }
 
 int Walker::reduce_nothing(const Node& n, const Coordinates& at, int mask) {
-  if (*n.op->monoid == tile::Monoid::argmax || *n.op->monoid == tile::Monoid::argmin)
-    return constant(DType::i64, Index{0}, -1);
+  if (finds_place(*n.op->monoid)) return constant(DType::i64, Index{0}, -1);
   const std::vector<Index>& axes = n.attrs.integers("axes");
   Coordinates inner = at;
   for (Index a : axes) inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(a), IndexExpr(0));
@@ -128,8 +127,7 @@ NodeId Walker::epilogue_reduction_of(NodeId id) const {
 }
 
 int Walker::epilogue_reduction(const Node& n, NodeId id, const Coordinates& at) {
-  if (*n.op->monoid == tile::Monoid::argmax || *n.op->monoid == tile::Monoid::argmin)
-    throw Stop{Refusal::dots_are_not_b2b};
+  if (finds_place(*n.op->monoid)) throw Stop{Refusal::dots_are_not_b2b};
   const EpilogueCoordinates where = epilogue_coordinates(n);
   if (at != where.kept) throw Stop{Refusal::shapes_differ};
   const int operand = walk(n.operands[0], where.all, -1);

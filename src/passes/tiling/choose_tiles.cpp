@@ -181,6 +181,11 @@ class Chooser {
                        [](const Expr& s) { return s.kind == Expr::Kind::scan; });
   }
 
+  bool finds_places() const {
+    return std::any_of(nest_.exprs.begin(), nest_.exprs.end(),
+                       [](const Expr& s) { return s.kind == Expr::Kind::reduce && finds_place(s.monoid); });
+  }
+
   TileShape reduction(const std::vector<int>& reduced) const {
     const std::vector<int> parallel = nest_.parallel_variables();
     std::vector<int> all = parallel;
@@ -247,7 +252,8 @@ class Chooser {
     t.row = reduced.back();
     t.columns = edge(column, column_width(extent(t.row)));
     const bool dependent = nest_.levels() > 1 || nest_.stores_reduced_values() || has_scan();
-    if (has_scan() && target_.shares_tiles() && reduced.size() == 1) return scanned_columns(t);
+    const bool holds_columns = has_scan() || (finds_places() && !dependent && holds_sector(t.row));
+    if (holds_columns && target_.shares_tiles() && reduced.size() == 1) return whole_columns(t);
     if (dependent && reduced.size() == 1) {
       // The whole reduced axis on chip, over a strip of columns: the widest that fits, of a sector at least.
       t.rows = extent(t.row);
@@ -263,10 +269,17 @@ class Chooser {
     return t;
   }
 
-  // The whole scanned axis in the registers of one block, a strip of columns wide: as wide as a few rows ask
-  // for, as narrow as many rows do, and narrower, too, where strips are too few for the machine. Down to a
-  // sector they read no more for it; of strips so few that units would have none, half an access.
-  TileShape scanned_columns(TileShape t) const {
+  // A sector of each row of a column, in the registers of one block.
+  bool holds_sector(int row) const {
+    return extent(row) * kSectorBytes <= target_.held_elements(main_access()) * main_access();
+  }
+
+  // The whole axis that is scanned, or walked for the place of an extreme (one comparison an element, where a
+  // loop carries both from block to block), in the registers of one block, a strip of columns wide: as wide
+  // as a few rows ask for, as narrow as many rows do, and narrower, too, where strips are too few for the
+  // machine. Down to a sector they read no more for it; of strips so few that units would have none, half an
+  // access.
+  TileShape whole_columns(TileShape t) const {
     const Index held = target_.held_elements(main_access());
     const Index sector = std::max<Index>(1, kSectorBytes / main_access()),
                 least = std::max<Index>(1, target_.vector_bytes / 2 / main_access());
@@ -300,9 +313,9 @@ class Chooser {
   // one row.
   Index column_rows(Index columns) const {
     if (cuts_.column_bytes == 0) return cuts_.column_rows;
-    const auto carried = std::count_if(nest_.exprs.begin(), nest_.exprs.end(), [](const Expr& s) {
-      return s.kind == Expr::Kind::reduce && !is_folded(s);
-    });
+    Index carried = 0;
+    for (const Expr& s : nest_.exprs)
+      if (s.kind == Expr::Kind::reduce && !is_folded(s)) carried += finds_place(s.monoid) ? 2 : 1;
     const Index elements = std::max(cuts_.elements, cuts_.column_round_bytes / main_access());
     return std::max<Index>(elements / columns / std::max<Index>(carried, 1), 1);
   }
@@ -348,10 +361,6 @@ class Chooser {
   // partials.
   void split(TileShape& t, const std::vector<int>& reduced) const {
     if (nest_.levels() != 1 || nest_.stores_along_reduced()) return;
-    for (const Expr& s : nest_.exprs)
-      if (s.kind == Expr::Kind::reduce &&
-          (s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin))
-        return;
     int v = nest_.reduced[at(t.column)] ? t.column : t.row;
     Index block = v == t.column ? t.columns : t.rows;
     double work = 1;

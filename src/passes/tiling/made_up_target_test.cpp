@@ -145,5 +145,23 @@ TEST(MadeUpTarget, RowsAndElementsAreDealtOutAsItSays) {
   EXPECT_EQ(sum.shape(target).columns, 96 * 16 / 4);
 }
 
+TEST(MadeUpTarget, PlacesOfExtremesAreSharedAndHeldAsItSays) {
+  tile::Target target = odd_target();
+  target.rows.shared_programs = 2, target.rows.shared_elements = 1000;
+  const auto shape = [&](const Shape& of, Index axis) {
+    return Built([&](ir::Graph& g) { return ops::argmax(input(g, "x", DType::f32, of), axis); })
+        .shape(target);
+  };
+  EXPECT_EQ(shape({1 << 20}, 0).split_k, 8) << "two programs for each of four units";
+  EXPECT_EQ(shape({1 << 20, 4}, 0).split_k, 8);
+  // A block's registers hold the whole axis: no loop carries places along.
+  target.row_bytes = 32 << 10;
+  const TileShape held = shape({1000, 64}, 0);
+  EXPECT_EQ(held.split_k, 1);
+  EXPECT_FALSE(held.looped);
+  EXPECT_EQ(held.rows, 1000);
+  EXPECT_TRUE(shape({2000, 64}, 0).looped);
+}
+
 }  // namespace
 }  // namespace tilewright::passes

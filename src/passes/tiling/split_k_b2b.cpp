@@ -21,8 +21,7 @@ bool can_share(const ir::Graph& graph, const LoopNest& nest) {
   if (std::any_of(nest.outputs.begin(), nest.outputs.end(), reduced)) return false;
   const std::vector<ReductionPass> passes = reduction_passes(graph, nest);
   return passes.size() == 1 && std::none_of(passes[0].exprs.begin(), passes[0].exprs.end(), [&](int s) {
-           const tile::Monoid m = nest.exprs[static_cast<std::size_t>(s)].monoid;
-           return m == tile::Monoid::argmax || m == tile::Monoid::argmin;
+           return finds_place(nest.exprs[static_cast<std::size_t>(s)].monoid);
          });
 }
 
@@ -60,12 +59,11 @@ TileShape split_k_b2b(const ir::Graph& graph, const LoopNest& nest, const tile::
   const Index blocks = ceil_div(nest.extents[static_cast<std::size_t>(space.walked)], block);
   if (programs == 0 || programs >= kMostWaves * units || blocks < 2) return shape;
   double partial_bytes = 0;
-  for (int s : shared_reductions(nest)) {
+  for (const SharedPart& part : shared_parts(nest)) {
     double elements = 1;
-    for (int v : partial_variables(nest, shape, s))
+    for (int v : partial_variables(nest, shape, part.expr))
       elements *= static_cast<double>(nest.extents[static_cast<std::size_t>(v)]);
-    partial_bytes +=
-        elements * static_cast<double>(size_bytes(nest.exprs[static_cast<std::size_t>(s)].dtype));
+    partial_bytes += elements * static_cast<double>(size_bytes(part.dtype));
   }
   const double one_unit = busy_seconds(graph, nest, target) * static_cast<double>(units);
   const auto walk_seconds = [&](Index split_k) {

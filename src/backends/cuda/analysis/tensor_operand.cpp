@@ -60,6 +60,7 @@ Status OperandReader::check(const TensorOperand& o) const {
   const bool either_way = bytes == 2 || unit_ != DotUnit::wgmma;
   if (!either_way && !o.k_major)
     return refuse_dot(fmt::format("{} of {} does not lie by k", name(view(o).dtype), view(o).name));
+  if (unit_ == DotUnit::fma_blocks) return Unit{};  // its blocks have rows of any length
   if (o.inner() * bytes % kPanelBytes != 0 || o.depth * bytes % kStepBytes != 0 || o.outer() % 8 != 0)
     return refuse_dot(fmt::format("blocks of {} are not whole rows of 128 bytes", view(o).name));
   return unit_ == DotUnit::wgmma ? check_copy_engine(o) : Unit{};

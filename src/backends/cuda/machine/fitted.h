@@ -174,17 +174,29 @@ inline tile::RowCuts row_cuts() {
   };
 }
 
-// Share of the ordinary units' rate, by dot=fma_blocks: docs/notes/2026-11-22-whole-programs.md.
-inline constexpr double kFmaShare = 0.62;
+// Tiles of dot=fma_blocks: the share of the ordinary units' rate where several programs are on a
+// multiprocessor, and where one is alone; its threads, and those that share a row.
+// docs/notes/2026-11-26-f32-products.md.
+struct FmaTile {
+  tile::DotTile tile;
+  Index threads = 128, threads_per_row = 16;
+};
+inline constexpr FmaTile kFmaTiles[] = {
+    {{.rows = 64, .columns = 128, .share = 0.70, .alone = 0.59, .by_k = 0.86}, 128, 16},
+    {{.rows = 64, .columns = 256, .share = 0.73, .alone = 0.38, .by_k = 0.81}, 128, 16},
+    {{.rows = 128, .columns = 128, .share = 0.70, .alone = 0.37, .by_k = 0.91}, 128, 8},
+    {{.rows = 64, .columns = 64, .share = 0.57, .alone = 0.47, .by_k = 0.86}, 128, 8},
+    {{.rows = 32, .columns = 128, .share = 0.69, .alone = 0.50, .by_k = 0.78}, 64, 16},
+    {{.rows = 32, .columns = 32, .share = 0.43, .alone = 0.27, .by_k = 0.92}, 64, 8},
+};
 
 inline tile::VectorDots vector_dots() {
+  std::vector<tile::DotTile> tiles;
+  for (const FmaTile& t : kFmaTiles) tiles.push_back(t.tile);
   return {
-      // fma_blocks. The first was measured (docs/notes/2026-11-22-whole-programs.md), the others follow
-      // by their loops' instructions (2026-11-21-singles-on-gpus.md). The widest is for what no narrower one
-      // holds.
-      .tiles = {{128, 64, kFmaShare}, {64, 64, 0.58}, {128, 128, 0.58, true}},
-      .fewest = 32,
-      .depth = 32,
+      .tiles = std::move(tiles),
+      .fewest = 16,
+      .depth = 16,
       .edge = 64,
       .edge_depth = 16,
       // Products with a computed operand, and those in back-to-back matmuls: 0.3 to 0.34 of the GPT-2 block's
@@ -264,8 +276,10 @@ inline double primitive_instructions(tile::Prim prim, bool narrow) {
 
 // Machine instructions of other steps on an element. Counted roughly in SASS, no record.
 inline constexpr double kInstructionsOfCast = 0.5;
-inline constexpr double kInstructionsOfRandom = 10;             // four neighbours share a run of the cipher
-inline constexpr double kInstructionsOfIndexed = 6;             // gather, scatter, atomic_add
+inline constexpr double kInstructionsOfRandom = 10;  // four neighbours share a run of the cipher
+inline constexpr double kInstructionsOfIndexed = 6;  // gather, scatter, atomic_add
+inline constexpr double kInstructionsOfPlace =
+    4;  // argmax: two comparisons, the value's and the index's selection
 inline constexpr double kInstructionsOfDivisionByConstant = 4;  // a product's high word, a shift
 inline constexpr double kInstructionsOfOther = 0.2;  // addresses of plain loads and stores are shared
 inline constexpr double kInstructionsOfInnerSum =
@@ -367,9 +381,12 @@ inline constexpr double kHiddenStoreBytes = 4;  // of an element: one result lea
 // mma: of the sums and products of a back-to-back matmul in one thread's registers; threads of a
 // multiprocessor that hide each other's waiting.
 inline constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
-// fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
-// with 128 each, ptxas spilled.
-inline constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
+// fma_blocks: registers for so many programs on a multiprocessor, by a thread's elements and the warps of a
+// program, with which ptxas spills nothing: docs/notes/2026-11-26-f32-products.md.
+inline constexpr int fma_programs_per_sm(Index elements, Index threads) {
+  const Index warps = elements >= 128 ? 8 : elements >= 64 ? 12 : 16;
+  return static_cast<int>(warps * 32 / threads);
+}
 // wgmma: registers of a multiplying thread for the accumulator, what is loaded beside it and what its columns
 // are reduced to, which begins where the accumulator ends.
 inline constexpr Index kEpilogueRegisters = 216;
@@ -395,7 +412,7 @@ inline void fill_fitted(tile::Target& target, const Arch& arch) {
   // 128x8192x8192 took 47.9 us as 128x192 in 3 parts, 8x8192x8192 37.9 as 64x256 in 4
   // (docs/notes/2026-11-22-sixth-h200.md).
   target.burst_share = 0.4;
-  target.program_start_us = 2;  // chosen, not measured
+  target.program_start_us = 0.7;  // docs/notes/2026-11-26-f32-products.md
   target.alone_share = 0.7;     // docs/notes/2026-11-21-blocks-by-data.md
   target.rows = row_cuts();
   target.vector_dots = vector_dots();

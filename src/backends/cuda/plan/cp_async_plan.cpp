@@ -5,6 +5,7 @@
 #include "backends/cuda/plan/refusal.h"
 
 #include <bit>
+#include <cstdint>
 
 namespace tilewright::cuda {
 
@@ -36,11 +37,15 @@ Status check_copies(const Kernel& kernel, const CudaPlan& plan) {
   return Unit{};
 }
 
+// A row of k has four places besides (FmaBlock::pitch in tw_cuda/fma_dot.cuh).
+Index fma_block_bytes(const TensorOperand& o) {
+  constexpr Index kPadded = 4;
+  return (o.rows + kPadded) * o.depth * static_cast<Index>(size_bytes(o.dtype));
+}
+
 // Nothing is under way any more where the threads exchange values behind the loop.
-Status place_dot(int places, CudaPlan& plan) {
-  const TensorDot& dot = *plan.dots.dot;
-  const Index blocks = places * (dot.a.bytes() + dot.b.bytes()) + kSwizzleBytes;
-  plan.shared.dynamic = round_up(std::max(plan.shared.exchanged, blocks), 16);
+Status place_dot(int places, Index block_bytes, CudaPlan& plan) {
+  plan.shared.dynamic = round_up(std::max(plan.shared.exchanged, places * block_bytes + kSwizzleBytes), 16);
   return Unit{};
 }
 
@@ -76,8 +81,11 @@ Status check_kind(const Kernel& kernel, const tile::MmaDot&, CudaPlan& plan) {
 
 Status check_kind(const Kernel& kernel, const tile::FmaBlocks&, CudaPlan& plan) {
   const TileFrame& f = result_frame(plan, *plan.dots.dot->dot);
-  if (!copies_panels(plan.schedule) || f.groups % 8 != 0 || f.threads_per_row * f.vector % 8 != 0)
-    return refusal("fma_blocks: wants a power of two of threads, 64 at least, in rows and columns of 8");
+  if (!copies_panels(plan.schedule)) return refusal("fma_blocks: wants a power of two of threads, 64 at least");
+  if (plan.dots.dot->a.depth % 8 != 0) return refusal("fma_blocks: the depth is no multiple of 8");
+  for (const TensorOperand* o : {&plan.dots.dot->a, &plan.dots.dot->b})
+    if (!std::has_single_bit(static_cast<std::uint64_t>(o->rows)))
+      return refusal("fma_blocks: rows and columns of a tile are no powers of two");
   if (f.ragged_rows() || f.ragged_cols()) return refusal("fma_blocks: threads do not share the tile evenly");
   return check_copies(kernel, plan);
 }
@@ -103,8 +111,13 @@ Status check_kind(const Kernel& kernel, const tile::MmaB2b& kind, CudaPlan& plan
   return Unit{};
 }
 
-Status place_blocks(const tile::MmaDot& kind, CudaPlan& plan) { return place_dot(kind.stages, plan); }
-Status place_blocks(const tile::FmaBlocks& kind, CudaPlan& plan) { return place_dot(kind.stages, plan); }
+Status place_blocks(const tile::MmaDot& kind, CudaPlan& plan) {
+  return place_dot(kind.stages, plan.dots.dot->a.bytes() + plan.dots.dot->b.bytes(), plan);
+}
+
+Status place_blocks(const tile::FmaBlocks& kind, CudaPlan& plan) {
+  return place_dot(kind.stages, fma_block_bytes(plan.dots.dot->a) + fma_block_bytes(plan.dots.dot->b), plan);
+}
 
 // Threads that copy themselves have no warps to fetch another program's blocks.
 Status place_blocks(const tile::MmaB2b& kind, CudaPlan& plan) {

@@ -127,7 +127,8 @@ void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, const Type
   if (finds_index(m)) {
     std::string index = side == 0 ? row_text(loop) : col_text(loop);
     if (side == 1 && loop.frame.vector > 1) index += " + v";
-    out_.line("{0} = {1}::combine({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type,
+    // A thread's elements come in the order of their indices.
+    out_.line("{0} = {1}::take_in({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type,
               expressions_.as_type(value, red.value_type), index);
     return;
   }

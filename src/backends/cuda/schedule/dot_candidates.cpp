@@ -41,6 +41,19 @@ bool holds_dots(const Op& loop) {
   return dots;
 }
 
+// How dot=fma_blocks multiplies tiles of this size: measured, or as the largest measured ones that are no
+// larger.
+const FmaTile& fma_tile(Index rows, Index columns) {
+  const auto size = [](const FmaTile& t) { return t.tile.rows * t.tile.columns; };
+  const FmaTile* best = std::min_element(std::begin(kFmaTiles), std::end(kFmaTiles),
+                                         [&](const auto& x, const auto& y) { return size(x) < size(y); });
+  for (const FmaTile& t : kFmaTiles) {
+    if (t.tile.rows == rows && t.tile.columns == columns) return t;
+    if (size(t) <= rows * columns && size(t) > size(*best)) best = &t;
+  }
+  return *best;
+}
+
 bool has_nested(const B2bMatmul& b2b) {
   return std::any_of(b2b.dots.begin(), b2b.dots.end(), [](const B2bDot& d) { return d.is_nested(); });
 }
@@ -242,20 +255,24 @@ class Lister {
     const auto refuse_all = [&](const std::string& why) { refuse({.kind = tile::FmaBlocks()}, why); };
     const auto dot = find_tensor_dot(kernel_, DotUnit::fma_blocks);
     if (!dot) return refuse_all(dot.error().message);
-    const Index across = dot->b.rows / kFmaEdge, threads = dot->a.rows / kFmaEdge * across;
-    if (threads == 0) return refuse_all("dot: tiles of 8 rows and columns at least");
+    const Index elements = dot->a.rows * dot->b.rows;
+    const auto& [measured, threads, across] = fma_tile(dot->a.rows, dot->b.rows);
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     tile::FmaBlocks kind{.threads_per_row = static_cast<int>(across),
                          .group_m = rows > 1 ? 8 : 0,
-                         .programs_per_sm = static_cast<int>(std::max<Index>(kFmaThreadsPerSm / threads, 1))};
-    const double flops = 2.0 * static_cast<double>(depth_of(*dot) * dot->a.rows * dot->b.rows) * programs();
-    for (const int stages : {2, 3}) {
+                         .programs_per_sm = fma_programs_per_sm(elements / threads, threads)};
+    const double unit_flops = 2.0 * static_cast<double>(depth_of(*dot) * elements),
+                 waves = std::ceil(programs() / std::max(1, target_.units));
+    const double share = (waves > 1 ? measured.share : measured.alone) * (dot->b.k_major ? measured.by_k : 1);
+    const double unit_rate = share * target_.flops_per_s / std::max(1, target_.units);
+    for (const int stages : {3, 2, 4}) {
       kind.stages = stages;
       Candidate c;
       c.schedule = {.threads = static_cast<int>(threads), .kind = kind};
       const std::string why = why_not(c.schedule);
-      if (!why.empty()) return stages > 2 ? void() : refuse_all(why);
-      c.predicted_us = (flops / (kFmaShare * busy() * target_.flops_per_s) + target_.launch_s) * 1e6;
+      if (!why.empty()) return found_one() ? void() : refuse_all(why);
+      c.predicted_us =
+          (waves * unit_flops / unit_rate + target_.launch_s) * 1e6 + waves * target_.program_start_us;
       found_.push_back(std::move(c));
     }
   }

@@ -1,117 +1,172 @@
 // Products of blocks of f32 in shared memory on the ordinary units: the threads copy blocks there ahead
-// (copy_block in mma_dot.cuh), and each multiplies its rows of a by its columns of b in registers.
+// (cp.async), and each multiplies its rows of a by its columns of b in registers. Both operands lie by rows
+// of one k, whichever way they lie in memory, so that four neighbours come by one access.
 #pragma once
 
-#include "tw_cuda/mma_dot.cuh"
+#include "tw_cuda/async.cuh"
+#include "tw_cuda/block_layout.cuh"
 
 namespace tw {
 
-// As Block, with another swizzle where k is contiguous: neighbouring threads read rows 1 apart (of a) or 4
-// (of b, with vectors of 4 columns), and either way eight of them find their chunks in different banks. Where
-// the rows are contiguous, threads beside each other read chunks beside each other: nothing to do.
-template <class T, int kRows, int kDepth, Major kMajor>
-struct FmaBlock : Block<T, kRows, kDepth, kMajor> {
-  using Plain = Block<T, kRows, kDepth, kMajor>;
-  // What the chunks of a row trade places by, as bits of the address.
-  TW_DEVICE static constexpr u32 swizzle_bits(u32 row) {
-    return kMajor == Major::k ? ((row ^ row >> 2) & 7u) << 4 : 0;
+// kRows rows of a (columns of b) by kDepth of k. kThreads threads share them; a thread has `each`: of its
+// j-th, kVector lie beside each other in the tile, and the next kVector follow those of the other threads. In
+// shared memory `width` of a thread lie beside each other, whatever kVector is.
+template <int kRows, int kDepth, int kThreads, int kVector, Major kMajor>
+struct FmaBlock {
+  static constexpr Major major = kMajor;
+  static constexpr int rows = kRows, depth = kDepth, threads = kThreads;
+  static constexpr int each = kRows / kThreads;
+  static constexpr int width = each % 4 == 0 ? 4 : each % 2 == 0 ? 2 : 1;
+  static constexpr bool in_order = width == kVector;
+  // Of a row of k. What 8 of k have of 4 places lies in different banks, as copies that turn a block want it.
+  static constexpr int pitch = kRows + 4;
+  static constexpr int bytes = pitch * kDepth * int(sizeof(f32));
+  static_assert((kThreads & (kThreads - 1)) == 0 && kDepth % 8 == 0, "places are sums of bits");
+
+  // The row at a place of shared memory, and the place of a row. Of two numbers that share no bits the
+  // results are sums as well.
+  TW_DEVICE static constexpr int row_at(int place) {
+    const int thread = place / width % kThreads, j = place / (width * kThreads) * width + place % width;
+    return (j / kVector * kThreads + thread) * kVector + j % kVector;
   }
-  TW_DEVICE static u32 swizzled(u32 offset) { return offset ^ swizzle_bits(offset >> 7); }
+  TW_DEVICE static constexpr int place_of(int row) {
+    const int thread = row / kVector % kThreads, j = row / (kVector * kThreads) * kVector + row % kVector;
+    return (j / width * kThreads + thread) * width + j % width;
+  }
 };
 
-template <int N>
-TW_DEVICE Vec<f32, N> load_shared_vector(u32 address) {
-  Vec<f32, N> out;
-  if constexpr (N == 1) {
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(out.v[0]) : "r"(address) : "memory");
-  } else if constexpr (N == 2) {
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                 : "=f"(out.v[0]), "=f"(out.v[1])
-                 : "r"(address)
-                 : "memory");
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; i += 4)
-      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                   : "=f"(out.v[i]), "=f"(out.v[i + 1]), "=f"(out.v[i + 2]), "=f"(out.v[i + 3])
-                   : "r"(address + u32(4 * i))
-                   : "memory");
-  }
-  return out;
+TW_DEVICE void copy_async4_to(u32 shared, const void* global, int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global), "r"(bytes)
+               : "memory");
 }
 
-// Where one thread's elements of a block lie: those of row (of a; column of b) `row` + D, at k. D is a
-// constant that has no bit in common with any `row`, so that its part of the address is one, too.
-template <class Block>
-struct Reader {
-  u32 base, swizzle_bits;
-  TW_DEVICE Reader(u32 block, int row)
-      : base(block + u32(Block::major == Major::k ? row * 128
-                                                  : row / Block::panel * Block::panel_bytes +
-                                                        row % Block::panel * int(sizeof(f32)))),
-        swizzle_bits(Block::swizzle_bits(u32(row))) {}
-  // k: a multiple of 4 where k is contiguous.
-  TW_DEVICE u32 address(int d, int k) const {
-    if constexpr (Block::major == Major::k)
-      return base + u32(d * 128 + k / Block::panel * Block::panel_bytes) +
-             (u32(k % Block::panel * int(sizeof(f32))) ^ swizzle_bits ^ Block::swizzle_bits(u32(d)));
-    else
-      return base +
-             u32(d / Block::panel * Block::panel_bytes + d % Block::panel * int(sizeof(f32)) + k * 128);
-  }
-  // kStep elements of k from `k` on.
-  template <int kStep>
-  TW_DEVICE Vec<f32, kStep> along_k(int d, int k) const {
-    if constexpr (Block::major == Major::k) return load_shared_vector<kStep>(address(d, k));
-    Vec<f32, kStep> out;
+// Fills a block whose first element is `from`: along its contiguous axis (x) and the other (y), of which one
+// is k. What is not below x_end and y_end becomes zeros. kChunks: where rows lie together, 16 bytes at a time
+// are aligned, and inside or outside as a whole unless kCut: of the last ones of a row some may be outside.
+template <class Block, int kThreads, bool kChunks, bool kCut = false>
+TW_DEVICE void copy_fma_block(u32 to, const f32* from, i64 x_step, i64 y_step, int x_end, int y_end) {
+  constexpr bool kByDepth = Block::major == Major::k;
+  constexpr int kAcross = kByDepth ? Block::depth : Block::rows, kDown = kByDepth ? Block::rows : Block::depth;
+  const bool all = x_end >= kAcross && y_end >= kDown;  // known when it is compiled
+  const int thread = int(threadIdx.x) % kThreads;
+  if constexpr (kByDepth) {
+    // Eight of k by four places a warp: 32 banks.
+    constexpr int kPlaces = kThreads / 8;
+    const int k = thread % 8, place = thread / 8, row = Block::row_at(place);
+    const f32* const mine = from + row * y_step + k * x_step;
+    const u32 mine_to = to + u32(k * Block::pitch + place) * 4;
 #pragma unroll
-    for (int i = 0; i < kStep; ++i) out.v[i] = load_shared_vector<1>(address(d, k + i)).v[0];
-    return out;
-  }
-  // N columns at kStep places of k.
-  template <int kStep, int N>
-  TW_DEVICE void columns(Vec<f32, N> (&to)[kStep], int d, int k) const {
-    if constexpr (Block::major == Major::k) {
+    for (int i = 0; i < (Block::rows + kPlaces - 1) / kPlaces; ++i) {
+      if (Block::rows % kPlaces != 0 && i * kPlaces + place >= Block::rows) break;
+      const int down = Block::row_at(i * kPlaces);
 #pragma unroll
-      for (int v = 0; v < N; ++v) {
-        const Vec<f32, kStep> along = along_k<kStep>(d + v, k);
-#pragma unroll
-        for (int i = 0; i < kStep; ++i) to[i].v[v] = along.v[i];
+      for (int along = 0; along < Block::depth; along += 8) {
+        const bool inside = all || (k + along < x_end && row + down < y_end);
+        copy_async4_to(mine_to + u32(along * Block::pitch + i * kPlaces) * 4,
+                       mine + down * y_step + along * x_step, inside ? 4 : 0);
       }
-    } else {
-#pragma unroll
-      for (int i = 0; i < kStep; ++i) to[i] = load_shared_vector<N>(address(d, k + i));
     }
+  } else if constexpr (kChunks && Block::in_order && Block::width == 4) {
+    constexpr int kAlong = Block::rows / 4, kCount = kAlong * Block::depth;
+    static_assert(kAlong % kThreads == 0 || kThreads % kAlong == 0, "places are thread + constant");
+    constexpr int kDeep = kThreads / kAlong > 0 ? kThreads / kAlong : 1;
+    const int x = thread % kAlong * 4, k = kDeep > 1 ? thread / kAlong : 0;
+    const f32* const mine = from + k * y_step + x;
+    const u32 mine_to = to + u32(k * Block::pitch + x) * 4;
+#pragma unroll
+    for (int i = 0; i < (kCount + kThreads - 1) / kThreads; ++i) {
+      if (kCount % kThreads != 0 && i * kThreads + thread >= kCount) break;
+      const int down = i * kThreads / kAlong, across = i * kThreads % kAlong * 4;
+      const bool inside = all || (x + across < x_end && k + down < y_end);
+      const int most = kCut && !all && x_end - x - across < 4 ? (x_end - x - across) * 4 : 16;
+      copy_async16_to(mine_to + u32(down * Block::pitch + across) * 4, mine + down * y_step + across,
+                      inside ? most : 0);
+    }
+  } else {
+    // One at a time, neighbouring threads along the rows. What a thread adds to a place, and what the place
+    // adds, apart: constants are a copy's own offset.
+    constexpr int kCount = Block::rows * Block::depth;
+    static_assert(Block::rows % kThreads == 0 || kThreads % Block::rows == 0, "places are thread + constant");
+    const int mine_x = thread % Block::rows, mine_y = thread / Block::rows;
+    const f32* const mine = from + mine_x * x_step + mine_y * y_step;
+    const u32 mine_to = to + u32(mine_y * Block::pitch + Block::place_of(mine_x)) * 4;
+#pragma unroll
+    for (int i = 0; i < (kCount + kThreads - 1) / kThreads; ++i) {
+      if (kCount % kThreads != 0 && i * kThreads + thread >= kCount) break;
+      const int across = i * kThreads % Block::rows, down = i * kThreads / Block::rows;
+      const bool inside = all || (mine_x + across < x_end && mine_y + down < y_end);
+      copy_async4_to(mine_to + u32(down * Block::pitch + Block::place_of(across)) * 4,
+                     mine + across * x_step + down * y_step, inside ? 4 : 0);
+    }
+  }
+}
+
+template <int N>
+TW_DEVICE void load_shared_vector(f32* to, u32 address) {
+  if constexpr (N == 1) {
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(to[0]) : "r"(address) : "memory");
+  } else if constexpr (N == 2) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(address) : "memory");
+  } else {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(address)
+                 : "memory");
+  }
+}
+
+// What a thread multiplies with at two places of k: one is loaded while the other is used.
+template <class A, class B>
+struct FmaParts {
+  Vec<f32, A::each> a[2];
+  Vec<f32, B::each> b[2];
+  u32 a_at, b_at;  // where the thread's lie in a block
+  TW_DEVICE FmaParts(int row_thread, int column_thread)
+      : a_at(u32(row_thread * A::width) * 4), b_at(u32(column_thread * B::width) * 4) {}
+
+  TW_DEVICE void load(int turn, u32 a_block, u32 b_block, int k) {
+    load_rows<A>(a[turn].v, a_block + a_at + u32(k * A::pitch) * 4);
+    load_rows<B>(b[turn].v, b_block + b_at + u32(k * B::pitch) * 4);
+  }
+  // acc[r][c] += a[row] · b[column], for kCols vectors of N columns.
+  template <int N>
+  TW_DEVICE void multiply(int turn, Vec<f32, N>* acc) const {
+    constexpr int kCols = B::each / N;
+#pragma unroll
+    for (int r = 0; r < A::each; ++r) {
+#pragma unroll
+      for (int c = 0; c < kCols; ++c) {
+#pragma unroll
+        for (int v = 0; v < N; ++v) acc[r * kCols + c].v[v] += a[turn].v[r] * b[turn].v[c * N + v];
+      }
+    }
+  }
+
+ private:
+  template <class Block>
+  TW_DEVICE static void load_rows(f32* to, u32 from) {
+#pragma unroll
+    for (int j = 0; j < Block::each; j += Block::width)
+      load_shared_vector<Block::width>(to + j, from + u32(j * Block::threads) * 4);
   }
 };
 
-// acc[r][c] += Σ_k a[row][k] · b[k][column] for one block of k: the thread's kRows rows, kRowStep apart from
-// `row`, and its kCols vectors of N columns, kColStep apart from `col`.
-template <class A, class B, int kRows, int kRowStep, int kCols, int kColStep, int N>
-TW_DEVICE void fma_block(Vec<f32, N>* acc, u32 a, u32 b, int row, int col) {
-  static_assert(kRowStep % 8 == 0 && kColStep % 8 == 0, "rows and columns that lie apart share no bits");
-  constexpr int kStep = 4;  // of k at once: an access of 16 bytes where k is contiguous
-  const Reader<A> rows(a, row);
-  const Reader<B> columns(b, col);
-// Twice as long, ptxas wants more registers than three blocks of 128 threads leave.
-#pragma unroll 1
-  for (int k = 0; k < A::depth; k += kStep) {
-    Vec<f32, kStep> left[kRows];
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) left[r] = rows.template along_k<kStep>(r * kRowStep, k);
-#pragma unroll
-    for (int c = 0; c < kCols; ++c) {
-      Vec<f32, N> right[kStep];
-      columns.template columns<kStep, N>(right, c * kColStep, k);
-#pragma unroll
-      for (int i = 0; i < kStep; ++i) {
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-          for (int v = 0; v < N; ++v) acc[r * kCols + c].v[v] += left[r].v[i] * right[i].v[v];
-        }
-      }
+// acc += a · b for one block of k, whose first parts are loaded; loads the first ones of the next block, which
+// is there when at most kPending copies are under way.
+template <int kPending, class A, class B, int N>
+TW_DEVICE void fma_block(FmaParts<A, B>& parts, Vec<f32, N>* acc, u32 a, u32 b, u32 next_a, u32 next_b) {
+#pragma unroll 4
+  for (int k = 0; k < A::depth; k += 2) {
+    parts.load(1, a, b, k + 1);
+    parts.multiply(0, acc);
+    if (k + 2 < A::depth) {
+      parts.load(0, a, b, k + 2);
+    } else {
+      copy_async_wait<kPending>();
+      __syncthreads();
+      parts.load(0, next_a, next_b, 0);
     }
+    parts.multiply(1, acc);
   }
 }
 

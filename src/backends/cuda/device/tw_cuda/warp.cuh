@@ -141,6 +141,7 @@ struct Or {
 };
 
 // A value and where it stands. Ties go to the lower index; a NaN beats every number, the first NaN wins.
+// Nothing yet stands at 0: where the least of all values is the extreme, every value is, the first among them.
 template <class T>
 struct Indexed {
   static_assert(sizeof(T) >= 4, "narrow types are computed in 32 bits");
@@ -152,14 +153,26 @@ struct ArgExtreme {
   template <class P>
   static TW_DEVICE P identity() {
     using T = decltype(P::value);
-    return P{kMax ? Limits<T>::lowest() : Limits<T>::highest(), 0x7fffffff};
+    return P{kMax ? Limits<T>::lowest() : Limits<T>::highest(), 0};
+  }
+  // Both are selected, never branched on: an element takes two comparisons and two selections.
+  template <class P>
+  static TW_DEVICE P pick(bool second, P a, P b) {
+    return P{second ? b.value : a.value, second ? b.index : a.index};
+  }
+  template <class T>
+  static TW_DEVICE bool beats(T later, T earlier) {
+    return !(kMax ? later <= earlier : later >= earlier) & (earlier == earlier);
   }
   template <class P>
   static TW_DEVICE P combine(P a, P b) {
-    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-    const bool a_beats = a_nan ? !b_nan : !b_nan && (kMax ? a.value > b.value : a.value < b.value);
-    const bool tie = (a_nan && b_nan) || a.value == b.value;
-    return a_beats || (tie && a.index < b.index) ? a : b;
+    const bool tie = (a.value == b.value) | ((a.value != a.value) & (b.value != b.value));
+    return pick(beats(b.value, a.value) | (tie & (b.index < a.index)), a, b);
+  }
+  // One more value, which stands behind all that `a` is made of.
+  template <class P>
+  static TW_DEVICE P take_in(P a, P later) {
+    return pick(beats(later.value, a.value), a, later);
   }
 };
 using ArgMax = ArgExtreme<true>;

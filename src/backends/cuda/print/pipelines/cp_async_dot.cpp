@@ -2,6 +2,12 @@
 
 namespace tilewright::cuda {
 
+namespace {
+
+bool by_fma(const KernelPrinter& k) { return dot_unit(k.plan().schedule) == tile::DotUnit::fma_blocks; }
+
+}  // namespace
+
 void print_copy(KernelPrinter& k, const std::string& block, const std::string& to, const TensorOperand& o) {
   ExpressionPrinter& text = k.expressions();
   const Access access(k.kernel(), k.plan().ranges, *o.load);
@@ -26,7 +32,7 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
   const bool whole = access.contiguous(inner_axis) && access.aligned(inner_axis, chunk);
   std::string offset = text.base_offset(access);
   const std::string view = k.names().view(access.op().param);
-  k.out().line("copy_block<{}, {}, {}{}>({}, {}{}, {}, {}, {}, {});", block, k.plan().schedule.threads, whole,
+  k.out().line("{}<{}, {}, {}{}>({}, {}{}, {}, {}, {}, {});", by_fma(k) ? "copy_fma_block" : "copy_block", block, k.plan().schedule.threads, whole,
                whole && !inside ? ", true" : "", to, view, offset == "0" ? "" : " + " + offset,
                text.stride_text(access, o.inner_dim()), text.stride_text(access, o.outer_dim()), ends[0],
                ends[1]);
@@ -35,28 +41,50 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
 // How the operands' blocks lie, and where.
 void print_dot_blocks(KernelPrinter& k) {
   const TensorDot& dot = *k.plan().dots.dot;
-  const tile::Schedule& schedule = k.plan().schedule;
-  for (const auto& [name, o] : {std::pair{"A", &dot.a}, std::pair{"B", &dot.b}})
-    k.out().line("using {} = {}<{}, {}, {}, Major::{}>;", name,
-                 dot_unit(schedule) == tile::DotUnit::fma_blocks ? "FmaBlock" : "Block",
-                 element_type(o->dtype), o->rows, o->depth, o->k_major ? "k" : "mn");
-  k.out().line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;", stages(schedule));
+  const TileFrame& f = result_frame(k.plan(), *dot.dot);
+  for (const auto& [name, o] : {std::pair{"A", &dot.a}, std::pair{"B", &dot.b}}) {
+    const char* major = o->k_major ? "k" : "mn";
+    if (by_fma(k)) {
+      const bool rows = o == &dot.a;
+      k.out().line("using {} = FmaBlock<{}, {}, {}, {}, Major::{}>;", name, o->rows, o->depth,
+                   rows ? f.groups : f.threads_per_row, rows ? 1 : f.vector, major);
+    } else {
+      k.out().line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(o->dtype), o->rows, o->depth,
+                   major);
+    }
+  }
+  k.out().line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;",
+               stages(k.plan().schedule));
 }
 
-// acc += a · b for the block at `turn`.
-std::string CpAsyncDot::multiply_text(const Registers& acc) {
-  const TileFrame& f = layouts_.frame(acc.layout);
+// Until the block that is multiplied next is there, and all threads are done with the one before.
+void CpAsyncDot::print_wait(int ahead) {
+  out_.line("copy_async_wait<{}>();", ahead - 1);
+  out_.write("__syncthreads();");
+}
+
+// What the threads multiply with first; each block's product loads the first parts of the next one.
+void CpAsyncDot::print_first_parts(const TileFrame& f, int ahead) {
+  need("fma_dot");
+  const ThreadNames thread = k_.programs().thread(f);
+  out_.line("FmaParts<A, B> parts({}, {});", thread.g, thread.t);
+  print_wait(ahead);
+  out_.write("parts.load(0, a_blocks, b_blocks, 0);");
+}
+
+// acc += a · b for the block at `stage`.
+void CpAsyncDot::print_multiply(const Registers& acc, const TileFrame& f, int ahead) {
   constexpr const char* kBlocks = "a_blocks + stage * A::bytes, b_blocks + stage * B::bytes";
-  if (dot_unit(schedule_) == tile::DotUnit::fma_blocks) {
-    need("fma_dot");
-    const ThreadNames thread_names = k_.programs().thread(f);
-    return fmt::format("fma_block<A, B, {}, {}, {}, {}>({}, {}, {}, {} * {});", f.row_steps(), f.groups,
-                       f.col_steps(), f.threads_per_row * f.vector, registers_.pointer_to(acc), kBlocks,
-                       thread_names.g, thread_names.t, f.vector);
+  if (by_fma(k_)) {
+    out_.line("const int next = stage == {} ? 0 : stage + 1;", ahead);
+    out_.line("fma_block<{}>(parts, {}, {}, a_blocks + next * A::bytes, b_blocks + next * B::bytes);", ahead - 1,
+              registers_.pointer_to(acc), kBlocks);
+    out_.write("stage = next;");
+    return;
   }
   need("mma_dot");
-  return fmt::format("mma_block<A, B, {}, {}>({}, {});", schedule_.threads, f.threads_per_row / 4, acc.name,
-                     kBlocks);
+  out_.line("mma_block<A, B, {}, {}>({}, {});", schedule_.threads, f.threads_per_row / 4, acc.name, kBlocks);
+  out_.line("stage = stage == {} ? 0 : stage + 1;", ahead);
 }
 
 bool CpAsyncDot::print_loop(const Step& step) {
@@ -66,7 +94,6 @@ bool CpAsyncDot::print_loop(const Step& step) {
   const Op& op = *step.op;
   const Registers acc = registers_.buffer(dot_->dot->results[0]);
   const TileFrame& f = layouts_.frame(acc.layout);
-  const std::string multiply = multiply_text(acc);
   const ValueId i = op.blocks[0].args[0];
   const std::string name = names_.value(i), lower = expressions_.scalar(op.operands[0]).text,
                     upper = expressions_.scalar(op.operands[1]).text,
@@ -93,12 +120,12 @@ bool CpAsyncDot::print_loop(const Step& step) {
   }
   out_.line("for (int i = 0; i < {0}; ++i) fetch({1} + i * {2}, i);", ahead, lower, wrapped(by));
   out_.write("int stage = 0;  // which of the blocks under way is multiplied");
+  const bool fma = by_fma(k_);
+  if (fma) print_first_parts(f, ahead);
   out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower, upper, by);
-  out_.line("copy_async_wait<{}>();", ahead - 1);
-  out_.write("__syncthreads();");
+  if (!fma) print_wait(ahead);
   out_.line("fetch({} + {} * {}, stage == 0 ? {} : stage - 1);", name, ahead, wrapped(by), ahead);
-  out_.write(multiply);
-  out_.line("stage = stage == {} ? 0 : stage + 1;", ahead);
+  print_multiply(acc, f, ahead);
   out_.close();
   out_.write("copy_async_wait<0>();");
   out_.write("__syncthreads();");

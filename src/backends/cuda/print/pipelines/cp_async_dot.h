@@ -21,7 +21,9 @@ class CpAsyncDot final : public Elements {
   bool print_loop(const Step& step) override;
 
  private:
-  std::string multiply_text(const Registers& acc);
+  void print_wait(int ahead);
+  void print_first_parts(const TileFrame& frame, int ahead);
+  void print_multiply(const Registers& acc, const TileFrame& frame, int ahead);
 };
 
 }  // namespace tilewright::cuda
