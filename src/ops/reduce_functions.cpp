@@ -24,7 +24,7 @@ Axes sorted_axes(std::string_view op, const Value& x, const Axes& axes) {
 
 Value reduce(const ir::Op& op, Value x, const Axes& axes, Keep keep) {
   const Axes sorted = sorted_axes(op.name, x, axes);
-  if (sorted.empty() && op.monoid != tile::Monoid::argmax && op.monoid != tile::Monoid::argmin) return x;
+  if (sorted.empty() && !tile::finds_place(*op.monoid)) return x;
   const Value reduced = append(op, {x}, {{"axes", sorted}});
   if (keep == Keep::no) return reduced;
   Shape kept = x.shape();

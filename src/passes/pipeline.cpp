@@ -8,6 +8,7 @@
 #include "passes/graph/fixed_order.h"
 #include "passes/graph/long_scans.h"
 #include "passes/graph/simplify.h"
+#include "passes/graph/sums_by_rows.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/shared_text.h"
 #include "passes/store/materialize.h"
@@ -277,7 +278,8 @@ Compiled plan_groups(ir::Graph graph, Fusion fusion, const tile::Target& target,
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
   const ir::Graph ordered =
       with_scans_in_blocks(options.deterministic ? in_fixed_order(graph) : graph, target);
-  ir::Graph whole = materialize(options.simplify ? simplify(ordered) : ordered, target);
+  const ir::Graph simple = options.simplify ? simplify(ordered) : ordered;
+  ir::Graph whole = materialize(with_sums_by_rows(simple, target), target);
   if (!options.fuse) {
     Fusion apart = keep_apart(whole);
     return plan_groups(std::move(whole), std::move(apart), target, options);

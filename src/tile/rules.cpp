@@ -30,12 +30,10 @@ bool reduces(Monoid monoid, DType dtype) {
 }
 
 bool scans(Monoid monoid, DType dtype) {
-  return reduces(monoid, dtype) && monoid != Monoid::argmax && monoid != Monoid::argmin && !is_bool(dtype);
+  return reduces(monoid, dtype) && !finds_place(monoid) && !is_bool(dtype);
 }
 
-DType reduce_dtype(Monoid monoid, DType dtype) {
-  return monoid == Monoid::argmax || monoid == Monoid::argmin ? DType::i64 : dtype;
-}
+DType reduce_dtype(Monoid monoid, DType dtype) { return finds_place(monoid) ? DType::i64 : dtype; }
 
 bool dot_types_meet(DType a, DType b) { return a == b || (is_f8(a) && is_f8(b)); }
 

@@ -46,6 +46,12 @@ bool fits_pingpong(const TileRate& rate, Index bm, Index bn) {
   return bm % rate.group_rows == 0 && bm * bn <= rate.own_tile;
 }
 
+double shared_tiles_us(const DotTile& tile, double flops, double waves, double peak, const Target& target) {
+  const double share = waves > 1 || tile.alone == 0 ? tile.share : tile.alone;
+  const double unit_flops_per_us = share * peak / std::max(1, target.units) * 1e-6;
+  return waves * (flops / unit_flops_per_us + target.program_start_us);
+}
+
 double tensor_tiles_us(const TensorTiles& t, const TileRate& rate, const Target& target) {
   const double units = std::max(1, target.units);
   const double waves = std::ceil(t.programs / units);

@@ -22,7 +22,7 @@ TEST(CompileTimes, AddUpToTheFirstCall) {
   // The Context has compiled this program: another function of it is traced, and no more.
   const auto second = compile(elu);
   second(x);
-  const CompileTimes& again = second.report().front().times;
+  const CompileTimes again = second.report().front().times;
   EXPECT_EQ(again.compiler_ms, 0);
   EXPECT_EQ(again.print_ms, 0);
   EXPECT_GT(again.trace_ms, 0);

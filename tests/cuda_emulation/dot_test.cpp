@@ -179,13 +179,8 @@ TEST_F(EmulatedDot, SinglesAreMultipliedFromBlocksCopiedAhead) {
   // Threads that have 1, 2 and 4 rows, and columns that are not aligned as vectors.
   for (bool a : {false, true})
     for (bool b : {false, true}) {
-      MatmulKernel m = of_singles({.m = 75,
-                                   .n = 267,
-                                   .k = 41,
-                                   .block_m = 64,
-                                   .block_n = 256,
-                                   .a_by_columns = a,
-                                   .b_by_columns = b});
+      MatmulKernel m = of_singles(
+          {.m = 75, .n = 267, .k = 41, .block_m = 64, .block_n = 256, .a_by_columns = a, .b_by_columns = b});
       m.block_k = 16;
       check(m, fma_blocks(128, 3, 16));
       m.block_n = 64;

@@ -78,7 +78,7 @@ struct Thread {
   // Copies under way, by group; the last one is open. They happen when their group is waited for.
   struct AsyncCopy {
     unsigned char* to;
-    const void* from;  // null: zeros
+    const void* from;      // null: zeros
     unsigned bytes, size;  // what is copied, and what becomes zeros behind it
   };
   std::vector<std::vector<AsyncCopy>> groups{1};

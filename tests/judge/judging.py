@@ -78,8 +78,8 @@ def gradients(scalar, by, further):
 
 
 def sum_of_squares(meaning, gradient, d):
-    """Of a gradient of the type d; narrow ones are added up in f32."""
-    return meaning.added(meaning.off(gradient, d) ** 2, "f64" if d == "f64" else "f32", torch.sum)
+    """Of a gradient of the type d, which the sum has as well, and may overflow; narrow ones are added up in f32."""
+    return meaning.off(meaning.added(meaning.off(gradient, d) ** 2, "f64" if d == "f64" else "f32", torch.sum), d)
 
 
 def run_in_torch(program, call, seed):
@@ -102,7 +102,7 @@ def run_in_torch(program, call, seed):
     meaning.run(program.statements, values, literals)
     results = [values[name] for name in program.results]
     if program.wanted == "out":
-        return [(v.d, v.t.detach().numpy()) for v in results]
+        return [(v.d, v.t.detach().numpy(force=True)) for v in results]
     by = [free[i] for i in program.wrt]
     value = results[0].t
     found = gradients(value, by, program.wanted == "hess")
@@ -117,8 +117,8 @@ def run_in_torch(program, call, seed):
             kind = torch_ops.promote(kind, d)
         value = meaning.off(value, kind)
         found = gradients(value, by, False)
-    return [(kind, value.detach().numpy())] + [
-        (program.inputs[i].dtype, meaning.off(g, program.inputs[i].dtype).detach().numpy()) for i, g in zip(program.wrt, found)]
+    return [(kind, value.detach().numpy(force=True))] + [
+        (program.inputs[i].dtype, meaning.off(g, program.inputs[i].dtype).detach().numpy(force=True)) for i, g in zip(program.wrt, found)]
 
 
 class Expected:

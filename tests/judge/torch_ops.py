@@ -55,7 +55,7 @@ class Rounded(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, t, d):
-        return torch.from_numpy(numpy.asarray(text.round_to(d, t.detach().numpy())))
+        return torch.from_numpy(numpy.asarray(text.round_to(d, t.detach().numpy(force=True))))
 
     @staticmethod
     def backward(ctx, gradient):

@@ -15,10 +15,9 @@ namespace tilewright::tile {
 // What one program computes of a product's result.
 struct DotTile {
   Index rows = 1, columns = 1;
-  double share = 0;      // of the unit's peak that its loop reaches; 0: not measured, the unit's
-  bool to_hold = false;  // taken only where no tile before it holds the rows or columns that a program must
-  double alone = 0;      // the share where a unit has one program; 0: the same
-  double by_k = 1;       // times the share, where the depth is the contiguous axis of the right operand
+  double share = 0;  // of the unit's peak that its loop reaches; 0: not measured, the unit's
+  double alone = 0;  // the share where a unit has one program; 0: the same
+  double by_k = 1;   // times the share, where the depth is the contiguous axis of the right operand
   friend bool operator==(const DotTile&, const DotTile&) = default;
 };
 

@@ -160,5 +160,8 @@ constexpr std::optional<Prim> parse_prim(std::string_view text) {
 enum class Monoid : std::uint8_t { sum, prod, max, min, logical_and, logical_or, argmax, argmin };
 std::string_view name(Monoid monoid);  // "sum" … "and", "or", "argmax"
 std::optional<Monoid> parse_monoid(std::string_view text);
+// Whether a reduction gives the place of an extreme (an i64), and the monoid of that extreme itself.
+constexpr bool finds_place(Monoid monoid) { return monoid == Monoid::argmax || monoid == Monoid::argmin; }
+constexpr Monoid extreme_of(Monoid place) { return place == Monoid::argmax ? Monoid::max : Monoid::min; }
 
 }  // namespace tilewright::tile

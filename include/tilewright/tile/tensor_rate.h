@@ -31,6 +31,10 @@ inline double leaving_cycles(const TileRate& rate, double instructions) {
 // Whether a part of a program's threads has registers for a tile of its own.
 bool fits_pingpong(const TileRate& rate, Index bm, Index bn);
 
+// Microseconds of programs of `flops` each, `waves` on every unit one after another, that reach the tile's
+// share of `peak` (FLOPs a second of all units).
+double shared_tiles_us(const DotTile& tile, double flops, double waves, double peak, const Target& target);
+
 // Microseconds of all programs when each of the target's units works on one at a time.
 double tensor_tiles_us(const TensorTiles& tiles, const TileRate& rate, const Target& target);
 

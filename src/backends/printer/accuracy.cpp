@@ -91,7 +91,7 @@ Accuracy operand_need(const Kernel& kernel, const std::vector<const Op*>& by, co
       if (is_discrete(op.prim) || (op.prim == Prim::select && i == 0)) return Accuracy::exact;
       return passes_relative_error(op.prim) ? result : std::min(result, Accuracy::narrow);
     case OpKind::reduce:
-      if (op.monoid == tile::Monoid::argmax || op.monoid == tile::Monoid::argmin) return Accuracy::exact;
+      if (tile::finds_place(op.monoid)) return Accuracy::exact;
       return is_long_sum_of_powers(kernel, by, op) ? Accuracy::narrow : std::min(result, Accuracy::narrow);
     case OpKind::scan:
     case OpKind::dot:

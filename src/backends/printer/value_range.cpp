@@ -194,7 +194,7 @@ class Ranges {
 
   ValueRange reduced(const Op& op, DType dtype) const {
     const tile::TileType& from = kernel_.type(op.operands[0]);
-    if (op.monoid == tile::Monoid::argmax || op.monoid == tile::Monoid::argmin)
+    if (tile::finds_place(op.monoid))
       return between(0, std::max<Index>(from.shape[static_cast<std::size_t>(op.axis)] - 1, 0));
     if (from.shape[static_cast<std::size_t>(op.axis)] > 0 &&
         (op.monoid == tile::Monoid::max || op.monoid == tile::Monoid::min))

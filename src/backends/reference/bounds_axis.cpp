@@ -117,7 +117,7 @@ void along_axis_whole(const Context& c, const AxisWalk& walk) {
 
 void propagate_along_axis(const Context& c) {
   const AxisWalk walk = walk_axis(c.type(0), c.op.axis);
-  if (c.op.monoid == Monoid::argmax || c.op.monoid == Monoid::argmin) return extreme_index(c, walk);
+  if (tile::finds_place(c.op.monoid)) return extreme_index(c, walk);
   is_float(c.type(0).dtype) ? along_axis_float(c, walk) : along_axis_whole(c, walk);
 }
 

@@ -184,7 +184,7 @@ void wrap(DType dtype, std::vector<std::int64_t>& values) {
 void along_axis(const Kernel& kernel, const Op& op, const Tile& from, Tile& to) {
   const TileType& type = kernel.type(op.operands[0]);
   const AxisWalk walk = walk_axis(type, op.axis);
-  const bool index = op.monoid == Monoid::argmax || op.monoid == Monoid::argmin;
+  const bool index = tile::finds_place(op.monoid);
   if (index)
     return is_float(type.dtype) ? reduce_index(op.monoid, from.f, walk, to.i)
                                 : reduce_index(op.monoid, from.i, walk, to.i);

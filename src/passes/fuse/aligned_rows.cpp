@@ -46,8 +46,7 @@ bool is_memory(const Graph& graph, NodeId id) { return !is_inlined(graph.node(id
 // What is read by place along each axis. The place of an extreme is counted along one loop, which rows that
 // are apart may not be.
 bool takes_any_rows(const Node& n) {
-  if (n.op->kind == OpClass::reduce)
-    return n.op->monoid != tile::Monoid::argmax && n.op->monoid != tile::Monoid::argmin;
+  if (n.op->kind == OpClass::reduce) return !tile::finds_place(*n.op->monoid);
   return n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast;
 }
 

@@ -4,7 +4,7 @@
 
 namespace tilewright::passes {
 
-ir::Graph replace_nodes(const ir::Graph& graph, const Replacement& replacement) {
+ir::Graph replace_nodes(const ir::Graph& graph, const NodeReplacement& replacement) {
   ir::Graph out(graph.name());
   std::vector<ir::NodeId> renamed(static_cast<std::size_t>(graph.size()), -1);
   const auto all_renamed = [&](const std::vector<ir::NodeId>& nodes) {

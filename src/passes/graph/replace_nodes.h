@@ -11,9 +11,9 @@ namespace tilewright::passes {
 
 // What stands in a node's place, made of its operands in the new graph; nullopt: the node as it is. Inputs
 // are not asked for.
-using Replacement =
+using NodeReplacement =
     std::function<std::optional<ir::Value>(const ir::Node& node, const std::vector<ir::Value>& operands)>;
 
-ir::Graph replace_nodes(const ir::Graph& graph, const Replacement& replacement);
+ir::Graph replace_nodes(const ir::Graph& graph, const NodeReplacement& replacement);
 
 }  // namespace tilewright::passes

@@ -29,4 +29,11 @@ bool is_number(ir::Value v, double number);
 // A constant of one element's value at another shape.
 ir::Value constant_at(ir::Value constant, const Shape& shape);
 
+// A reduction that merges with itself over further axes.
+inline bool is_fold(const ir::Op& op) {
+  for (const ir::Op* row : {&ops::kSum, &ops::kProd, &ops::kMax, &ops::kMin, &ops::kAny, &ops::kAll})
+    if (row == &op) return true;
+  return false;
+}
+
 }  // namespace tilewright::passes

@@ -11,12 +11,6 @@ using ir::OpClass;
 using ir::Value;
 using Replacement = std::optional<Value>;
 
-bool is_fold(const ir::Op& op) {  // a reduction that merges with itself over further axes
-  for (const ir::Op* row : {&ops::kSum, &ops::kProd, &ops::kMax, &ops::kMin, &ops::kAny, &ops::kAll})
-    if (row == &op) return true;
-  return false;
-}
-
 Value add_node(const Value& x, const ir::Op& op, const ir::Attrs& attrs) {
   return {x.graph, x.graph->add(op, {x.id}, attrs)};
 }

@@ -32,8 +32,7 @@ bool multiplies_in_any_order(const Op& loop) {
   bool dots = false, ordered = false;
   tile::for_each_op(loop.blocks[0], [&](const Op& op) {
     dots = dots || op.kind == OpKind::dot;
-    const bool picks =
-        op.kind == OpKind::reduce && (op.monoid == tile::Monoid::argmax || op.monoid == tile::Monoid::argmin);
+    const bool picks = op.kind == OpKind::reduce && tile::finds_place(op.monoid);
     ordered = ordered || picks || op.kind == OpKind::scan || op.kind == OpKind::branch;
   });
   return dots && !ordered;

@@ -63,13 +63,8 @@ inline DType accumulator(const Expr& dot) { return accumulator(dot.operand_dtype
 // The value that changes nothing, and that an empty reduction has.
 tile::Number identity(tile::Monoid monoid, DType dtype);
 
-// Whether a reduction gives the place of an extreme, and the reduction that gives the extreme itself.
-constexpr bool finds_place(tile::Monoid monoid) {
-  return monoid == tile::Monoid::argmax || monoid == tile::Monoid::argmin;
-}
-constexpr tile::Monoid extreme_of(tile::Monoid place) {
-  return place == tile::Monoid::argmax ? tile::Monoid::max : tile::Monoid::min;
-}
+using tile::extreme_of;
+using tile::finds_place;
 
 struct ProgramOutput {
   ir::NodeId node = -1;

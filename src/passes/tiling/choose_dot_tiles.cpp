@@ -115,39 +115,33 @@ std::vector<DotTiles> tiles_by_rate(const DotProblem& p, const MatrixChoice& by,
   return best_of_each(std::move(all));
 }
 
-// What reaches `share` of `peak`, FLOPs a second of all units, and `alone` where a unit has one program.
-struct SharedPeak {
-  double peak = 1, share = 1, alone = 1;
-};
-
-// Tiles of fixed edges, by as many programs for one sum as end soonest; their time in µs.
-RankedTiles shared_out(const DotProblem& p, DotTiles tiles, const SharedPeak& reached, const Target& target) {
+// Tiles of fixed edges that reach their share of `peak`, by as many programs for one sum as end soonest;
+// their time in µs.
+RankedTiles shared_out(const DotProblem& p, const DotTile& tile, Index depth, double peak,
+                       const Target& target) {
+  DotTiles tiles{tile.rows, tile.columns, depth};
   const Index programs = p.programs(tiles.bm, tiles.bn), most = split_k_of(p, tiles, target);
-  const double unit_flops_per_us = reached.peak / std::max(1, target.units) * 1e-6;
   double best_us = 0;
-  Index best = 1;
   for (Index split_k = 1; split_k <= most; ++split_k) {
     const double flops = 2.0 * static_cast<double>(tiles.bm * tiles.bn * ceil_div(p.k, split_k));
     const double waves = static_cast<double>(ceil_div(programs * split_k, Index{target.units}));
-    const double share = waves > 1 ? reached.share : reached.alone;
-    const double us = waves * (flops / (share * unit_flops_per_us) + target.program_start_us) +
-                      split_k_combine_us(p, split_k, target);
-    if (best_us == 0 || us < best_us) best = split_k, best_us = us;
+    const double us =
+        tile::shared_tiles_us(tile, flops, waves, peak, target) + split_k_combine_us(p, split_k, target);
+    if (best_us == 0 || us < best_us) tiles.split_k = split_k, best_us = us;
   }
-  tiles.split_k = best;
   return {tiles, best_us};
 }
 
-// The fastest of tiles whose loops were measured; else the widest of which every unit gets one.
+// The fastest of tiles whose loops were measured; else the widest of which every unit gets one, which reach
+// `share` of `peak`.
 std::vector<DotTiles> tiles_by_share(const DotProblem& p, const std::vector<DotTile>& tiles, Index depth,
-                                     const SharedPeak& reached, const Target& target) {
+                                     double peak, double share, const Target& target) {
   std::vector<DotTile> fit;
   for (const DotTile& t : tiles)
-    if (p.is_held(t.rows, t.columns) && !(t.to_hold && !fit.empty())) fit.push_back(t);
-  const auto ranked = [&](const DotTile& t) {
-    const double share = t.share > 0 ? t.share : reached.share;
-    const double peak = reached.peak * (p.b_by_k ? t.by_k : 1);
-    return shared_out(p, {t.rows, t.columns, depth}, {peak, share, t.alone > 0 ? t.alone : share}, target);
+    if (p.is_held(t.rows, t.columns)) fit.push_back(t);
+  const auto ranked = [&](DotTile t) {
+    if (t.share == 0) t.share = share;
+    return shared_out(p, t, depth, peak * (p.b_by_k ? t.by_k : 1), target);
   };
   const bool measured = std::any_of(fit.begin(), fit.end(), [](const DotTile& t) { return t.share > 0; });
   if (!measured || target.any_size) {
@@ -167,8 +161,8 @@ std::vector<DotTiles> matrix_tiles(const DotProblem& p, const MatrixChoice& by, 
   if (target.any_size && p.is_held(by.unit->any_size.rows, by.unit->any_size.columns))
     return {{by.unit->any_size.rows, by.unit->any_size.columns, depth}};
   if (by.unit->rate) return tiles_by_rate(p, by, target);
-  return tiles_by_share(p, by.operands->tiles, depth,
-                        {target.matrix_flops_per_s * by.operands->rate, by.unit->share, by.unit->share}, target);
+  return tiles_by_share(p, by.operands->tiles, depth, target.matrix_flops_per_s * by.operands->rate,
+                        by.unit->share, target);
 }
 
 bool fills_vector_tiles(const DotProblem& p, const tile::VectorDots& dots) {
@@ -190,12 +184,10 @@ std::vector<DotTiles> rank_dot_tiles(const DotProblem& p, const Target& target) 
   if (target.packed_dots) return packed_tiles(p, target);
   const tile::VectorDots& dots = target.vector_dots;
   const double peak = target.flops_per_s;
-  if (fills_vector_tiles(p, dots))
-    return tiles_by_share(p, dots.tiles, dots.depth, {peak, dots.share, dots.share}, target);
+  if (fills_vector_tiles(p, dots)) return tiles_by_share(p, dots.tiles, dots.depth, peak, dots.share, target);
   const auto edge = [&](Index size, bool whole) { return whole ? size : std::min(dots.edge, size); };
-  return {shared_out(p, {edge(p.m, p.whole_m), edge(p.n, p.whole_n), std::min(dots.edge_depth, p.k)},
-                     {peak, dots.share, dots.share}, target)
-              .tiles};
+  const DotTile tile{.rows = edge(p.m, p.whole_m), .columns = edge(p.n, p.whole_n), .share = dots.share};
+  return {shared_out(p, tile, std::min(dots.edge_depth, p.k), peak, target).tiles};
 }
 
 }  // namespace tilewright::passes

@@ -98,8 +98,7 @@ void LoopBody::print_store(int i, Pass& pass) {
   values.reserve(pass.copies);
   for (int copy = 0; copy < pass.copies; ++copy)
     values.push_back(as_vector(k_, expressions_.term(instr(i).operands[0], copy, pass)));
-  if (instr(i).kind == Instr::Kind::reduce &&
-      (instr(i).op->monoid == tile::Monoid::argmax || instr(i).op->monoid == tile::Monoid::argmin))
+  if (instr(i).kind == Instr::Kind::reduce && tile::finds_place(instr(i).op->monoid))
     std::fill(values.begin(), values.end(), "vi64(0)");  // the only element is the extreme
   const auto print_all = [&] {
     for (int copy = 0; copy < pass.copies; ++copy)

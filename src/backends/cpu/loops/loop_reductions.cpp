@@ -17,7 +17,6 @@ DType carried_type(const Instr& instr, DType dtype) {
   return adds && compute_dtype(dtype) == DType::f32 ? DType::f64 : dtype;
 }
 
-bool finds_index(Monoid m) { return m == Monoid::argmax || m == Monoid::argmin; }
 std::string side(Monoid m) { return m == Monoid::argmax ? "Side::greatest" : "Side::least"; }
 
 // A balanced combination of all copies: "(m0 + m1) + (m2 + m3)".
@@ -26,7 +25,7 @@ std::string combine_all(Monoid monoid, const std::vector<std::string>& terms) {
   const auto middle = static_cast<std::ptrdiff_t>(terms.size() / 2);
   std::string left = combine_all(monoid, {terms.begin(), terms.begin() + middle});
   std::string right = combine_all(monoid, {terms.begin() + middle, terms.end()});
-  if (finds_index(monoid)) return fmt::format("earliest<{}>({}, {})", side(monoid), left, right);
+  if (tile::finds_place(monoid)) return fmt::format("earliest<{}>({}, {})", side(monoid), left, right);
   const bool infix = monoid != Monoid::max && monoid != Monoid::min;
   if (infix && middle > 1) left = "(" + left + ")";
   if (infix && terms.size() - static_cast<std::size_t>(middle) > 1) right = "(" + right + ")";
@@ -48,7 +47,8 @@ void LoopReductions::declare_accumulators(const Pass& pass) {
     }
     const DType dtype = carried_type(instr, dtype_of(instr.operands[0]));
     const Monoid monoid = instr.op->monoid;
-    const Term identity{.text = finds_index(monoid) ? "" : identity_text(monoid, dtype), .dtype = dtype};
+    const Term identity{.text = tile::finds_place(monoid) ? "" : identity_text(monoid, dtype),
+                        .dtype = dtype};
     if (instr.kind == Instr::Kind::scan && !shape_.vec_outside) {
       k_.code.line("{} {} = {};", scalar_type(dtype), n.text, identity.text);
       continue;
@@ -57,10 +57,10 @@ void LoopReductions::declare_accumulators(const Pass& pass) {
     std::string type(vector_type(dtype));
     declarators.reserve(pass.copies);
     for (int copy = 0; copy < pass.copies; ++copy)
-      declarators.push_back(
-          fmt::format("{}{} = {}", n.text, copy,
-                      finds_index(monoid) ? fmt::format("no_extreme<{}>()", type) : as_vector(k_, identity)));
-    if (finds_index(monoid)) {
+      declarators.push_back(fmt::format(
+          "{}{} = {}", n.text, copy,
+          tile::finds_place(monoid) ? fmt::format("no_extreme<{}>()", type) : as_vector(k_, identity)));
+    if (tile::finds_place(monoid)) {
       k_.include("tw_cpu/extreme.h");
       type = fmt::format("Extreme<{}>", type);
     }
@@ -119,7 +119,7 @@ void LoopReductions::accumulate(int i, Pass& pass) {
   for (int copy = 0; copy < pass.copies; ++copy) {
     const std::string acc = fmt::format("{}{}", n.text, copy);
     const std::string value = as_vector(k_, expressions_.term(instr.operands[0], copy, pass));
-    if (finds_index(monoid)) {
+    if (tile::finds_place(monoid)) {
       const std::string index = shape_.vec_outside ? fmt::format("vi32((i32){})", row_)
                                                    : fmt::format("iota() + (i32)({})", at(pass, copy));
       k_.code.line("{} = extreme<{}>({}, {}, {}{});", acc, side(monoid), acc, value, index,
@@ -148,7 +148,7 @@ void LoopReductions::finish_reductions(Pass& pass) {
         value = fmt::format("{}{}", node(i).total, copy);
         if (buffer.dtype != DType::f64) value = fmt::format("convert<vf32>({})", value);
       }
-      if (finds_index(instr.op->monoid)) value = fmt::format("convert<vi64>({}.index)", value);
+      if (tile::finds_place(instr.op->monoid)) value = fmt::format("convert<vi64>({}.index)", value);
       const bool boolean = is_bool(buffer.dtype);
       if (boolean) k_.include("tw_cpu/masked.h");
       k_.code.line("store{}({} + {}, {});", boolean ? "_bool" : "", buffer.name, at(pass, copy), value);
@@ -173,7 +173,7 @@ void LoopReductions::print_kept_scalar(int i, const std::string& value) {
   const Instr& instr = this->instr(i);
   const tile::TileType& type = k_.kernel.type(instr.value);
   const bool only_one = instr.kind == Instr::Kind::reduce && reduced_axis(instr) < 0 &&
-                        finds_index(instr.op->monoid) && instr.op->kind == tile::OpKind::reduce;
+                        tile::finds_place(instr.op->monoid) && instr.op->kind == tile::OpKind::reduce;
   const std::string text = only_one ? "0" : value;
   if (type.rank() == 0) {
     const std::string variable = k_.name_scalar(instr.value);

@@ -83,8 +83,8 @@ bool LoopWalk::goes_backwards(const Amount& whole) const {
   if (!walk_.backwards || !whole.is_number()) return false;
   return std::none_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) {
     const Instr& in = instr(i);
-    const bool finds_first = in.kind == Instr::Kind::reduce && in.op->kind == OpKind::reduce &&
-                             (in.op->monoid == tile::Monoid::argmax || in.op->monoid == tile::Monoid::argmin);
+    const bool finds_first =
+        in.kind == Instr::Kind::reduce && in.op->kind == OpKind::reduce && tile::finds_place(in.op->monoid);
     const bool in_order = in.kind == Instr::Kind::effect && in.op->kind != OpKind::store;
     return in.kind == Instr::Kind::scan || finds_first || in_order;
   });

@@ -251,7 +251,7 @@ std::string combine_text(Monoid monoid, const std::string& a, const std::string&
 }
 
 std::string across_lanes_text(KernelText& k, Monoid monoid, const std::string& vector) {
-  const bool finds = monoid == Monoid::argmax || monoid == Monoid::argmin;
+  const bool finds = tile::finds_place(monoid);
   k.include(finds ? "tw_cpu/extreme.h" : "tw_cpu/reduce.h");
   switch (monoid) {
     case Monoid::sum:

@@ -12,8 +12,7 @@ using printer::Instr;
 using printer::Step;
 
 Index reduction_state_bytes(DType dtype, tile::Monoid monoid) {
-  return std::max<Index>(4, static_cast<Index>(size_bytes(dtype))) *
-         (monoid == tile::Monoid::argmax || monoid == tile::Monoid::argmin ? 2 : 1);
+  return std::max<Index>(4, static_cast<Index>(size_bytes(dtype))) * (tile::finds_place(monoid) ? 2 : 1);
 }
 
 Index cluster_column_bytes(const TileFrame& frame, Part part, bool repeated, Index state_bytes) {

@@ -174,9 +174,8 @@ inline tile::RowCuts row_cuts() {
   };
 }
 
-// Tiles of dot=fma_blocks: the share of the ordinary units' rate where several programs are on a
-// multiprocessor, and where one is alone; its threads, and those that share a row.
-// docs/notes/2026-11-26-f32-products.md.
+// Tiles of dot=fma_blocks, with the threads of a program and those that share a row. Shares are of the
+// ordinary units' rate: docs/notes/2026-11-26-f32-products.md.
 struct FmaTile {
   tile::DotTile tile;
   Index threads = 128, threads_per_row = 16;
@@ -276,10 +275,9 @@ inline double primitive_instructions(tile::Prim prim, bool narrow) {
 
 // Machine instructions of other steps on an element. Counted roughly in SASS, no record.
 inline constexpr double kInstructionsOfCast = 0.5;
-inline constexpr double kInstructionsOfRandom = 10;  // four neighbours share a run of the cipher
-inline constexpr double kInstructionsOfIndexed = 6;  // gather, scatter, atomic_add
-inline constexpr double kInstructionsOfPlace =
-    4;  // argmax: two comparisons, the value's and the index's selection
+inline constexpr double kInstructionsOfRandom = 10;             // four neighbours share a run of the cipher
+inline constexpr double kInstructionsOfIndexed = 6;             // gather, scatter, atomic_add
+inline constexpr double kInstructionsOfPlace = 4;               // argmax: two comparisons, two selections
 inline constexpr double kInstructionsOfDivisionByConstant = 4;  // a product's high word, a shift
 inline constexpr double kInstructionsOfOther = 0.2;  // addresses of plain loads and stores are shared
 inline constexpr double kInstructionsOfInnerSum =
@@ -381,8 +379,8 @@ inline constexpr double kHiddenStoreBytes = 4;  // of an element: one result lea
 // mma: of the sums and products of a back-to-back matmul in one thread's registers; threads of a
 // multiprocessor that hide each other's waiting.
 inline constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
-// fma_blocks: registers for so many programs on a multiprocessor, by a thread's elements and the warps of a
-// program, with which ptxas spills nothing: docs/notes/2026-11-26-f32-products.md.
+// Programs of fma_blocks that the registers of a multiprocessor are cut for. A thread's elements of the
+// result decide how many warps fit without spills: docs/notes/2026-11-26-f32-products.md.
 inline constexpr int fma_programs_per_sm(Index elements, Index threads) {
   const Index warps = elements >= 128 ? 8 : elements >= 64 ? 12 : 16;
   return static_cast<int>(warps * 32 / threads);
@@ -413,7 +411,7 @@ inline void fill_fitted(tile::Target& target, const Arch& arch) {
   // (docs/notes/2026-11-22-sixth-h200.md).
   target.burst_share = 0.4;
   target.program_start_us = 0.7;  // docs/notes/2026-11-26-f32-products.md
-  target.alone_share = 0.7;     // docs/notes/2026-11-21-blocks-by-data.md
+  target.alone_share = 0.7;       // docs/notes/2026-11-21-blocks-by-data.md
   target.rows = row_cuts();
   target.vector_dots = vector_dots();
   // 64 x 64 are the registers of 128 threads.

@@ -37,7 +37,8 @@ Status check_copies(const Kernel& kernel, const CudaPlan& plan) {
   return Unit{};
 }
 
-// A row of k has four places besides (FmaBlock::pitch in tw_cuda/fma_dot.cuh).
+// A block of fma_blocks in shared memory, with the four places that pad each k (FmaBlock::pitch in
+// tw_cuda/fma_dot.cuh).
 Index fma_block_bytes(const TensorOperand& o) {
   constexpr Index kPadded = 4;
   return (o.rows + kPadded) * o.depth * static_cast<Index>(size_bytes(o.dtype));
@@ -81,7 +82,8 @@ Status check_kind(const Kernel& kernel, const tile::MmaDot&, CudaPlan& plan) {
 
 Status check_kind(const Kernel& kernel, const tile::FmaBlocks&, CudaPlan& plan) {
   const TileFrame& f = result_frame(plan, *plan.dots.dot->dot);
-  if (!copies_panels(plan.schedule)) return refusal("fma_blocks: wants a power of two of threads, 64 at least");
+  if (!copies_panels(plan.schedule))
+    return refusal("fma_blocks: wants a power of two of threads, 64 at least");
   if (plan.dots.dot->a.depth % 8 != 0) return refusal("fma_blocks: the depth is no multiple of 8");
   for (const TensorOperand* o : {&plan.dots.dot->a, &plan.dots.dot->b})
     if (!std::has_single_bit(static_cast<std::uint64_t>(o->rows)))

@@ -18,15 +18,13 @@ std::string monoid_name(Monoid m) {
   return std::string(names[static_cast<std::size_t>(m)]);
 }
 
-bool finds_index(Monoid m) { return m == Monoid::argmax || m == Monoid::argmin; }
-
 // Reductions run in 32 or 64 bits: shuffles move words.
 std::string value_type(DType dtype) {
   const bool small = size_bytes(dtype) < 4 && !is_float(dtype);
   return small ? "i32" : compute_type(dtype);
 }
 std::string state_type(DType dtype, Monoid m) {
-  return finds_index(m) ? fmt::format("Indexed<{}>", value_type(dtype)) : value_type(dtype);
+  return tile::finds_place(m) ? fmt::format("Indexed<{}>", value_type(dtype)) : value_type(dtype);
 }
 
 }  // namespace
@@ -114,7 +112,7 @@ void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, const Type
   if (side < 0) {  // an axis of one element: the element itself
     const std::string target =
         scalar_result ? names_.value(in.value) : registers_.element(registers_.buffer(in.value));
-    out_.line("{} = {};", target, finds_index(in.op->monoid) ? "0" : value.text);
+    out_.line("{} = {};", target, tile::finds_place(in.op->monoid) ? "0" : value.text);
     return;
   }
   std::string state = red.state;
@@ -124,7 +122,7 @@ void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, const Type
     state = registers_.element(r);
   }
   const Monoid m = in.op->monoid;
-  if (finds_index(m)) {
+  if (tile::finds_place(m)) {
     std::string index = side == 0 ? row_text(loop) : col_text(loop);
     if (side == 1 && loop.frame.vector > 1) index += " + v";
     // A thread's elements come in the order of their indices.
@@ -277,7 +275,7 @@ void ReductionPrinter::print_reduction_end(PrintedLoop& loop, const Reduction& r
   const std::string type = scalar_result ? expressions_.type_of(in.value) : registers_.buffer(in.value).type;
   if (type == red.type) return;
   const auto converted_text = [&](const std::string& state) {
-    if (finds_index(in.op->monoid)) return fmt::format("{}({}.index)", type, state);
+    if (tile::finds_place(in.op->monoid)) return fmt::format("{}({}.index)", type, state);
     if (type == "bool") return fmt::format("{} != 0", state);
     return fmt::format("{}({})", type, state);
   };

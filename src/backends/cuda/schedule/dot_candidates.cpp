@@ -261,18 +261,16 @@ class Lister {
     tile::FmaBlocks kind{.threads_per_row = static_cast<int>(across),
                          .group_m = rows > 1 ? 8 : 0,
                          .programs_per_sm = fma_programs_per_sm(elements / threads, threads)};
-    const double unit_flops = 2.0 * static_cast<double>(depth_of(*dot) * elements),
-                 waves = std::ceil(programs() / std::max(1, target_.units));
-    const double share = (waves > 1 ? measured.share : measured.alone) * (dot->b.k_major ? measured.by_k : 1);
-    const double unit_rate = share * target_.flops_per_s / std::max(1, target_.units);
+    const double flops = 2.0 * static_cast<double>(depth_of(*dot) * elements),
+                 waves = std::ceil(programs() / std::max(1, target_.units)),
+                 peak = target_.flops_per_s * (dot->b.k_major ? measured.by_k : 1);
     for (const int stages : {3, 2, 4}) {
       kind.stages = stages;
       Candidate c;
       c.schedule = {.threads = static_cast<int>(threads), .kind = kind};
       const std::string why = why_not(c.schedule);
       if (!why.empty()) return found_one() ? void() : refuse_all(why);
-      c.predicted_us =
-          (waves * unit_flops / unit_rate + target_.launch_s) * 1e6 + waves * target_.program_start_us;
+      c.predicted_us = tile::shared_tiles_us(measured, flops, waves, peak, target_) + target_.launch_s * 1e6;
       found_.push_back(std::move(c));
     }
   }

@@ -35,10 +35,8 @@ constexpr int kBlocksPerMultiprocessor = 32;
 constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
 
 double instructions_of(const Instr& in, bool narrow, bool divides_by_constant) {
-  if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan) {
-    const bool place = in.op->monoid == tile::Monoid::argmax || in.op->monoid == tile::Monoid::argmin;
-    return place ? kInstructionsOfPlace : 1;
-  }
+  if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan)
+    return tile::finds_place(in.op->monoid) ? kInstructionsOfPlace : 1;
   if (!in.op) return 0;
   switch (in.op->kind) {
     case OpKind::apply:

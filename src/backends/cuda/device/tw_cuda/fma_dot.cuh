@@ -8,9 +8,9 @@
 
 namespace tw {
 
-// kRows rows of a (columns of b) by kDepth of k. kThreads threads share them; a thread has `each`: of its
-// j-th, kVector lie beside each other in the tile, and the next kVector follow those of the other threads. In
-// shared memory `width` of a thread lie beside each other, whatever kVector is.
+// kRows rows of a (columns of b) by kDepth of k, which kThreads threads share: each has `each` of the rows.
+// In the tile a thread has kVector neighbouring rows, then the other threads have as many each, and so on. In
+// shared memory `width` rows of one thread are neighbours, whatever kVector is: one access brings them.
 template <int kRows, int kDepth, int kThreads, int kVector, Major kMajor>
 struct FmaBlock {
   static constexpr Major major = kMajor;
@@ -18,13 +18,14 @@ struct FmaBlock {
   static constexpr int each = kRows / kThreads;
   static constexpr int width = each % 4 == 0 ? 4 : each % 2 == 0 ? 2 : 1;
   static constexpr bool in_order = width == kVector;
-  // Of a row of k. What 8 of k have of 4 places lies in different banks, as copies that turn a block want it.
+  // Places from one k to the next. The same 4 places of 8 k's lie in 32 different banks, so that a warp whose
+  // copies turn a block writes all of them at once.
   static constexpr int pitch = kRows + 4;
   static constexpr int bytes = pitch * kDepth * int(sizeof(f32));
   static_assert((kThreads & (kThreads - 1)) == 0 && kDepth % 8 == 0, "places are sums of bits");
 
-  // The row at a place of shared memory, and the place of a row. Of two numbers that share no bits the
-  // results are sums as well.
+  // The row at a place of shared memory, and the place of a row. Both only move bits: the result for the sum
+  // of two numbers that share no bit is the sum of their results.
   TW_DEVICE static constexpr int row_at(int place) {
     const int thread = place / width % kThreads, j = place / (width * kThreads) * width + place % width;
     return (j / kVector * kThreads + thread) * kVector + j % kVector;
@@ -46,11 +47,12 @@ TW_DEVICE void copy_async4_to(u32 shared, const void* global, int bytes) {
 template <class Block, int kThreads, bool kChunks, bool kCut = false>
 TW_DEVICE void copy_fma_block(u32 to, const f32* from, i64 x_step, i64 y_step, int x_end, int y_end) {
   constexpr bool kByDepth = Block::major == Major::k;
-  constexpr int kAcross = kByDepth ? Block::depth : Block::rows, kDown = kByDepth ? Block::rows : Block::depth;
+  constexpr int kAcross = kByDepth ? Block::depth : Block::rows,
+                kDown = kByDepth ? Block::rows : Block::depth;
   const bool all = x_end >= kAcross && y_end >= kDown;  // known when it is compiled
   const int thread = int(threadIdx.x) % kThreads;
   if constexpr (kByDepth) {
-    // Eight of k by four places a warp: 32 banks.
+    // A warp copies four places of eight k's: 32 banks.
     constexpr int kPlaces = kThreads / 8;
     const int k = thread % 8, place = thread / 8, row = Block::row_at(place);
     const f32* const mine = from + row * y_step + k * x_step;
@@ -83,8 +85,8 @@ TW_DEVICE void copy_fma_block(u32 to, const f32* from, i64 x_step, i64 y_step, i
                       inside ? most : 0);
     }
   } else {
-    // One at a time, neighbouring threads along the rows. What a thread adds to a place, and what the place
-    // adds, apart: constants are a copy's own offset.
+    // Elements are copied one by one, neighbouring rows by neighbouring threads. A thread's part of an
+    // address is computed once, and the rest is a constant.
     constexpr int kCount = Block::rows * Block::depth;
     static_assert(Block::rows % kThreads == 0 || kThreads % Block::rows == 0, "places are thread + constant");
     const int mine_x = thread % Block::rows, mine_y = thread / Block::rows;
@@ -151,8 +153,8 @@ struct FmaParts {
   }
 };
 
-// acc += a · b for one block of k, whose first parts are loaded; loads the first ones of the next block, which
-// is there when at most kPending copies are under way.
+// acc += a · b for one block of k, whose first parts are loaded; loads the first ones of the next block,
+// which is there when at most kPending copies are under way.
 template <int kPending, class A, class B, int N>
 TW_DEVICE void fma_block(FmaParts<A, B>& parts, Vec<f32, N>* acc, u32 a, u32 b, u32 next_a, u32 next_b) {
 #pragma unroll 4

@@ -141,7 +141,8 @@ struct Or {
 };
 
 // A value and where it stands. Ties go to the lower index; a NaN beats every number, the first NaN wins.
-// Nothing yet stands at 0: where the least of all values is the extreme, every value is, the first among them.
+// Nothing yet stands at 0: where the least of all values is the extreme, every value is, the first among
+// them.
 template <class T>
 struct Indexed {
   static_assert(sizeof(T) >= 4, "narrow types are computed in 32 bits");

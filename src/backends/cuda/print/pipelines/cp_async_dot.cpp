@@ -32,10 +32,10 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
   const bool whole = access.contiguous(inner_axis) && access.aligned(inner_axis, chunk);
   std::string offset = text.base_offset(access);
   const std::string view = k.names().view(access.op().param);
-  k.out().line("{}<{}, {}, {}{}>({}, {}{}, {}, {}, {}, {});", by_fma(k) ? "copy_fma_block" : "copy_block", block, k.plan().schedule.threads, whole,
-               whole && !inside ? ", true" : "", to, view, offset == "0" ? "" : " + " + offset,
-               text.stride_text(access, o.inner_dim()), text.stride_text(access, o.outer_dim()), ends[0],
-               ends[1]);
+  k.out().line("{}<{}, {}, {}{}>({}, {}{}, {}, {}, {}, {});", by_fma(k) ? "copy_fma_block" : "copy_block",
+               block, k.plan().schedule.threads, whole, whole && !inside ? ", true" : "", to, view,
+               offset == "0" ? "" : " + " + offset, text.stride_text(access, o.inner_dim()),
+               text.stride_text(access, o.outer_dim()), ends[0], ends[1]);
 }
 
 // How the operands' blocks lie, and where.
@@ -49,21 +49,21 @@ void print_dot_blocks(KernelPrinter& k) {
       k.out().line("using {} = FmaBlock<{}, {}, {}, {}, Major::{}>;", name, o->rows, o->depth,
                    rows ? f.groups : f.threads_per_row, rows ? 1 : f.vector, major);
     } else {
-      k.out().line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(o->dtype), o->rows, o->depth,
-                   major);
+      k.out().line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(o->dtype), o->rows,
+                   o->depth, major);
     }
   }
   k.out().line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;",
                stages(k.plan().schedule));
 }
 
-// Until the block that is multiplied next is there, and all threads are done with the one before.
+// Waits until the block that is multiplied next is there, and all threads are done with the one before.
 void CpAsyncDot::print_wait(int ahead) {
   out_.line("copy_async_wait<{}>();", ahead - 1);
   out_.write("__syncthreads();");
 }
 
-// What the threads multiply with first; each block's product loads the first parts of the next one.
+// Loads what the threads multiply with first; each block's product loads the first parts of the next block.
 void CpAsyncDot::print_first_parts(const TileFrame& f, int ahead) {
   need("fma_dot");
   const ThreadNames thread = k_.programs().thread(f);
@@ -77,8 +77,8 @@ void CpAsyncDot::print_multiply(const Registers& acc, const TileFrame& f, int ah
   constexpr const char* kBlocks = "a_blocks + stage * A::bytes, b_blocks + stage * B::bytes";
   if (by_fma(k_)) {
     out_.line("const int next = stage == {} ? 0 : stage + 1;", ahead);
-    out_.line("fma_block<{}>(parts, {}, {}, a_blocks + next * A::bytes, b_blocks + next * B::bytes);", ahead - 1,
-              registers_.pointer_to(acc), kBlocks);
+    out_.line("fma_block<{}>(parts, {}, {}, a_blocks + next * A::bytes, b_blocks + next * B::bytes);",
+              ahead - 1, registers_.pointer_to(acc), kBlocks);
     out_.write("stage = next;");
     return;
   }
