@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -79,5 +80,26 @@ Hash128 digest_of(const Graph& graph, Measures measures) {
 
 Hash128 key_of(const Graph& graph) { return digest_of(graph, Measures::kept); }
 Hash128 form_of(const Graph& graph) { return digest_of(graph, Measures::left_out); }
+
+std::vector<Measure> measures_of(const Graph& graph) {
+  std::vector<Measure> out;
+  const auto add = [&](Index i) { out.push_back({DType::i64, i}); };
+  for (const Node& node : graph.nodes()) {
+    for (Index extent : node.type.shape) add(extent);
+    for (const auto& [name, attr] : node.attrs.items()) {
+      if (!is_measure(name)) continue;
+      if (const auto* integer = std::get_if<Index>(&attr)) add(*integer);
+      if (const auto* real = std::get_if<double>(&attr))
+        out.push_back({DType::f64, std::bit_cast<Index>(*real)});
+      if (const auto* list = std::get_if<std::vector<Index>>(&attr)) {
+        add(static_cast<Index>(list->size()));
+        for (Index i : *list) add(i);
+      }
+      if (const auto* text = std::get_if<std::string>(&attr))
+        for (char c : *text) add(c);
+    }
+  }
+  return out;
+}
 
 }  // namespace tilewright::ir

@@ -33,13 +33,30 @@ Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, K
   std::unique_ptr<Executable> out(new Executable(plan));
   out->device_ = store.device();
   out->kernels_ = std::move(kernels);
-  if (plan.arena_bytes > 0) {
-    auto arena = Buffer::allocate(out->device_, static_cast<std::size_t>(plan.arena_bytes));
-    if (!arena) return arena.error();
-    out->arena_ = std::move(*arena);
-  }
+  if (Status made = out->make_arena(static_cast<std::size_t>(plan.arena_bytes)); !made) return made.error();
   out->prepare();
   return out;
+}
+
+Status Executable::make_arena(std::size_t bytes) {
+  if (bytes == 0) return Unit{};
+  auto arena = Buffer::allocate(device_, bytes);
+  if (!arena) return arena.error();
+  arena_ = std::move(*arena);
+  return Unit{};
+}
+
+Status Executable::resize(const tile::Plan& plan) {
+  const auto needed = static_cast<std::size_t>(plan.arena_bytes);
+  // Sizes that grow step by step take new memory a few times, where there is some to spare.
+  if (needed > (arena_ ? arena_->bytes() : 0) && !(arena_ && make_arena(needed + needed / 4)))
+    if (Status made = make_arena(needed); !made) return made;
+  plan_.buffers = plan.buffers;
+  plan_.steps = plan.steps;
+  plan_.arena_bytes = plan.arena_bytes;
+  recordings_.clear();
+  prepare();
+  return Unit{};
 }
 
 void Executable::replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with) {
@@ -76,6 +93,7 @@ void Executable::prepare() {
     l.kernel = static_cast<std::size_t>(step.kernel);
     l.program = kernels_[l.kernel]->program.get();
     l.scalars = step.scalars;
+    l.patches.clear();
     set_grid(l, plan_.kernels[l.kernel]);
     l.views.assign(step.views.size(), nullptr);
     for (std::size_t v = 0; v < step.views.size(); ++v) {

@@ -53,6 +53,9 @@ class Executable {
   // What lies between kernels; none where a plan has no temporaries. Tests fill it before a run.
   const std::shared_ptr<Buffer>& temporaries() const { return arena_; }
 
+  // The same kernels for other numbers of buffers and launches, which are all in which `plan` differs.
+  Status resize(const tile::Plan& plan);
+
   // Puts another program (another schedule, an edited source) in a kernel's place.
   void replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with);
   // The same for a kernel with other tiles: it takes its place in plan(), too.
@@ -76,6 +79,7 @@ class Executable {
 
   explicit Executable(const tile::Plan& plan) : plan_(plan) {}
   void prepare();
+  Status make_arena(std::size_t bytes);
   static void set_grid(Launch& launch, const tile::Kernel& kernel);
 
   tile::Plan plan_;

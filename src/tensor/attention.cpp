@@ -40,9 +40,10 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
 void check_result(const char* of, const char* function, const Tensor& got, bool fits, const Shape& scores,
                   const char* wanted, const Location& where) {
   if (!got.defined()) throw Error(fmt::format("{}: the {} function returned no tensor", of, function), where);
-  if (!fits || !broadcasts_to(got.shape(), scores))
+  const Shape& shape = got.impl()->type.shape;
+  if (!fits || !broadcasts_to(shape, scores))
     throw Error(fmt::format("{}: the {} function returned {}{}, wanted {} that broadcasts to {}", of,
-                            function, name(got.dtype()), to_string(got.shape()), wanted, to_string(scores)),
+                            function, name(got.dtype()), to_string(shape), wanted, to_string(scores)),
                 where);
 }
 
@@ -57,7 +58,8 @@ std::vector<Tensor> record(const char* name, const std::vector<Tensor>& in, cons
         return Values{};
       },
       where);
-  const Shape shape{q.shape()[0], q.shape()[1], q.shape()[2], k.shape()[2]};
+  const Shape &queries_at = q.impl()->type.shape, &keys_at = k.impl()->type.shape;
+  const Shape shape{queries_at[0], queries_at[1], queries_at[2], keys_at[2]};
   const DType dtype = q.dtype() == DType::f64 ? DType::f64 : DType::f32;
   std::optional<ScoreIndices> at;
   if (options.score || options.mask) at = score_indices(name, q, k, where);
@@ -72,8 +74,8 @@ std::vector<Tensor> record(const char* name, const std::vector<Tensor>& in, cons
     const auto depth = static_cast<double>(std::max<Index>(x[0].shape()[3], 1));
     const double scale = options.scale.value_or(1 / std::sqrt(depth));
     if (!options.mask) return Values{ops::attention_scores(x[0], x[1], scale), x[2]};
-    const ops::Seen keys = ops::seen_keys(x[3], shape, k.shape()[1]),
-                    queries = ops::seeing_queries(x[3], shape, k.shape()[1]);
+    const ops::Seen keys = ops::seen_keys(x[3], shape, keys_at[1]),
+                    queries = ops::seeing_queries(x[3], shape, keys_at[1]);
     return Values{ops::attention_scores(queries.used(x[0]), keys.used(x[1]), scale), keys.used(x[2]),
                   queries.restricted(keys.restricted(x[3]))};
   };
@@ -141,7 +143,7 @@ Tensor rows_or_zero(const char* name, const Tensor& x, const Tensor& index, cons
 
 Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& where) {
   detail::check_operands("from_pages", {pages, table}, where);
-  const Shape &p = pages.shape(), &t = table.shape();
+  const Shape &p = pages.impl()->type.shape, &t = table.impl()->type.shape;
   if (p.rank() != 4 || t.rank() != 2 || !is_integer(table.dtype()))
     throw Error(
         fmt::format("from_pages: wants pages (P, S, H, D) and a table (B, N) of integers, got {}{} and {}{}",
@@ -154,7 +156,7 @@ Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& wher
 Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Location& where) {
   detail::check_operands("element", {table}, where);
   detail::check_operands("element", indices, where);
-  const Shape& shape = table.shape();
+  const Shape& shape = table.impl()->type.shape;
   if (static_cast<int>(indices.size()) != shape.rank() || indices.empty())
     throw Error(fmt::format("element: {} indices for {}", indices.size(), to_string(shape)), where);
   for (const Tensor& i : indices)
@@ -181,16 +183,17 @@ Tensor place(const ScoreIndices& at, Index offset) { return offset == 0 ? at.que
 void check_covers(const char* function, const Tensor& data, bool covers, const char* wanted,
                   const ScoreIndices& at, const Location& where) {
   if (covers) return;
-  const Shape scores{at.batch.shape()[0], at.head.shape()[1], at.query.shape()[0], at.key.shape()[0]};
+  const Shape scores{at.batch.impl()->type.shape[0], at.head.impl()->type.shape[1],
+                     at.query.impl()->type.shape[0], at.key.impl()->type.shape[0]};
   throw Error(fmt::format("{}: wants {}, got {}{} for scores {}", function, wanted, name(data.dtype()),
-                          to_string(data.shape()), to_string(scores)),
+                          to_string(data.impl()->type.shape), to_string(scores)),
               where);
 }
 
 void check_ids(const Tensor& ids, const ScoreIndices& at, const Shape& positions, const Location& where) {
-  const Shape& s = ids.shape();
-  const bool whole =
-      (s.rank() == 1 || (s.rank() == 2 && s[0] == at.batch.shape()[0])) && s[s.rank() - 1] >= positions[0];
+  const Shape& s = ids.impl()->type.shape;
+  const bool whole = (s.rank() == 1 || (s.rank() == 2 && s[0] == at.batch.impl()->type.shape[0])) &&
+                     s[s.rank() - 1] >= positions[0];
   check_covers("document_mask", ids, whole, "an id for each position, (T) or (B, T)", at, where);
 }
 
@@ -232,7 +235,8 @@ MaskFunction prefix_mask(Index length) {
 MaskFunction prefix_mask(const Tensor& lengths, const Location& where) {
   detail::check_operands("prefix_mask", {lengths}, where);
   return [=](const ScoreIndices& at) {
-    check_covers("prefix_mask", lengths, lengths.shape() == Shape({at.batch.shape()[0]}),
+    check_covers("prefix_mask", lengths,
+                 lengths.impl()->type.shape == Shape({at.batch.impl()->type.shape[0]}),
                  "a length for each sequence, (B)", at, where);
     return at.key < element(lengths, {at.batch}, where);
   };
@@ -245,8 +249,8 @@ MaskFunction document_mask(const Tensor& ids, const Location& where) {
 MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids, const Location& where) {
   detail::check_operands("document_mask", {query_ids, key_ids}, where);
   return [=](const ScoreIndices& at) {
-    check_ids(query_ids, at, at.query.shape(), where);
-    check_ids(key_ids, at, at.key.shape(), where);
+    check_ids(query_ids, at, at.query.impl()->type.shape, where);
+    check_ids(key_ids, at, at.key.impl()->type.shape, where);
     return eq(id_of(query_ids, at, at.query), id_of(key_ids, at, at.key), where);
   };
 }
@@ -261,7 +265,7 @@ MaskFunction any_of(const std::vector<MaskFunction>& masks, const Location& wher
 ScoreFunction alibi_score(const Tensor& slopes, Index offset, const Location& where) {
   detail::check_operands("alibi_score", {slopes}, where);
   return [=](const Tensor& score, const ScoreIndices& at) {
-    check_covers("alibi_score", slopes, slopes.shape() == Shape({at.head.shape()[1]}),
+    check_covers("alibi_score", slopes, slopes.impl()->type.shape == Shape({at.head.impl()->type.shape[1]}),
                  "a slope for each head, (H)", at, where);
     return score + element(slopes, {at.head}) * cast(at.key - place(at, offset), score.dtype());
   };
@@ -274,7 +278,7 @@ ScoreFunction soft_cap_score(double cap) {
 ScoreFunction bias_score(const Tensor& bias, const Location& where) {
   detail::check_operands("bias_score", {bias}, where);
   return [=](const Tensor& score, const ScoreIndices& at) {
-    check_covers("bias_score", bias, broadcasts_to(bias.shape(), score.shape()),
+    check_covers("bias_score", bias, broadcasts_to(bias.impl()->type.shape, score.impl()->type.shape),
                  "a tensor that broadcasts to the scores", at, where);
     return add(score, bias, where);
   };

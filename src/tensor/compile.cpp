@@ -1,10 +1,10 @@
 // Compiled functions: tracing once per key, guards, graph breaks, and the calls after that.
 #include "ir/text.h"
 #include "runtime/outputs_apart.h"
-#include "tensor/dynamic.h"
 #include "tensor/explain.h"
 #include "tensor/in_place.h"
 #include "tensor/index_check.h"
+#include "tensor/specialisation.h"
 #include "tensor/trace.h"
 
 #include <tilewright/base/clock.h>
@@ -18,43 +18,6 @@
 #include <thread>
 
 namespace tilewright::detail {
-
-namespace {
-
-// What a specialisation was made for.
-struct Guard {
-  ir::Type type;
-  std::shared_ptr<runtime::Device> device;  // of one Context: another has its own, of the same name
-  friend bool operator==(const Guard&, const Guard&) = default;
-};
-
-}  // namespace
-
-// The function's graph as it was compiled for a way of calling it.
-struct Program {
-  std::vector<passes::Overwrite> over;  // what it was to write over its inputs
-  std::shared_ptr<CompiledGraph> graph;
-};
-
-struct Specialisation {
-  std::weak_ptr<ContextState> context;  // what was compiled goes when it has gone
-  std::vector<Guard> guards;
-  std::string reason;
-  std::optional<ir::Graph>
-      recorded;  // nothing where the function reads values on the host: then it is traced at each call
-  std::vector<Program> programs;     // of it, the one called last first
-  std::vector<Tensor> captured;      // tensors with memory that the function used beside its arguments
-  std::vector<std::size_t> draws;    // which of the graph's inputs are seeds, drawn at each call
-  std::vector<PendingCheck> checks;  // what the last outputs of the graph tell
-  std::vector<Break> breaks;
-  std::vector<Piece> pieces;          // of the last call, where there are breaks
-  std::string traced;                 // the graph as written
-  std::string dynamic;                // what came of the dynamic dimensions
-  std::vector<std::string> in_place;  // of the last into() that wrote its outputs over what it reads
-  double compile_ms = 0;
-  CompileTimes times;
-  std::shared_ptr<CompiledGraph> graph() const { return programs.empty() ? nullptr : programs[0].graph; }
-};
 
 namespace {
 GraphOptions graph_options(const CompileOptions& o) {
@@ -80,19 +43,47 @@ struct CompiledCore::State {
   // taken together, so that no thread holds one of them while it waits for the other. Neither is held while
   // the function runs: after that, other threads may have made specialisations and dropped some.
   OpenMutex mutex;
+  std::size_t runs = 0;  // of the function so far: where it has grown, what was looked up may be gone
 
-  std::shared_ptr<Specialisation> find(const std::vector<Tensor>& args);
+  SizeHistory history;
+  bool reads_shapes = false;  // it did at least once: then it is called with sizes of arguments only
+  // Whether a specialisation for a range will do, or only one that is for the arguments' sizes alone: what
+  // writes over its inputs was proved for these.
+  enum class Sizes : std::uint8_t { of_a_range, alone };
+  // What a call runs, with the sizes of its arguments, as long as the function is not run again.
+  struct Ready {
+    std::shared_ptr<Specialisation> s;
+    std::shared_ptr<CompiledGraph> graph;    // null: the function has graph breaks, and runs at each call
+    std::optional<std::vector<Tensor>> ran;  // then: what it returned, where this was seen by running it
+  };
+
+  // `wanted` says what the program of a specialisation is to write over its inputs.
+  template <class Wanted>
+  Ready ready(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+              const Location& where, const Wanted& wanted);
+  template <class Wanted>
+  Ready as_one_program(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                       const Location& where, const Wanted& wanted);
+  Ready prepared(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                 const Location& where);
+  void use(const std::shared_ptr<Specialisation>& s);
+  std::shared_ptr<Specialisation> find_alone(const std::vector<Tensor>& args);
+  template <class Traced>
+  std::shared_ptr<Specialisation> find(const std::vector<Tensor>& args, Sizes sizes, const Traced& traced);
+  TracedAt traced_at(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
+                     const std::shared_ptr<ContextState>& context, const Location& where);
   std::shared_ptr<Specialisation> specialise(const std::vector<Tensor>& args,
-                                             const std::shared_ptr<ContextState>& context,
-                                             std::vector<Tensor>& ran, const Location& where);
-  CompiledGraph& program(Specialisation& s, const std::vector<passes::Overwrite>& over,
-                         const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
-                         const Location& where);
+                                             const std::shared_ptr<ContextState>& context, Sizes sizes,
+                                             std::optional<std::vector<Tensor>>& ran, const Location& where);
+  std::shared_ptr<CompiledGraph> program(Specialisation& s, const std::vector<passes::Overwrite>& over,
+                                         const std::vector<Tensor>& args,
+                                         const std::shared_ptr<ContextState>& context, const Location& where);
   std::vector<Tensor> run_function(const std::vector<Tensor>& args,
                                    const std::shared_ptr<ContextState>& context);
   Recorded record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                   const std::shared_ptr<ContextState>& context, const Location& where,
                   const std::string& no_breaks = "");
+  SizeFamily::Others recorded_sizes(const Specialisation& s) const;
 };
 
 CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
@@ -100,38 +91,6 @@ CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
 CompiledCore::~CompiledCore() = default;
 
 namespace {
-
-bool matches(const Specialisation& s, const std::vector<Tensor>& args) {
-  if (s.guards.size() != args.size()) return false;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const TensorImpl& t = *args[i].impl();
-    if (!(s.guards[i].type == t.type) || s.guards[i].device != t.device) return false;
-  }
-  return true;
-}
-
-std::string recompile_reason(const std::vector<std::shared_ptr<Specialisation>>& known,
-                             const std::vector<Guard>& guards) {
-  if (known.empty()) return "first call";
-  const std::vector<Guard>& last = known.front()->guards;
-  if (last.size() != guards.size())
-    return fmt::format("{} arguments instead of {}", guards.size(), last.size());
-  for (std::size_t i = 0; i < guards.size(); ++i) {
-    if (!(guards[i].type == last[i].type))
-      return fmt::format("argument {} is {}, was {}", i, to_string(guards[i].type), to_string(last[i].type));
-    const std::string &now = guards[i].device->name(), &then = last[i].device->name();
-    if (now != then) return fmt::format("argument {} is on {}, was on {}", i, now, then);
-    if (guards[i].device != last[i].device) return fmt::format("argument {} is of another Context", i);
-  }
-  return "the previous specialisation was dropped";
-}
-
-std::vector<Guard> guards_of(const std::vector<Tensor>& args) {
-  std::vector<Guard> guards;
-  guards.reserve(args.size());
-  for (const Tensor& a : args) guards.push_back({a.impl()->type, a.impl()->device});
-  return guards;
-}
 
 // Runs what was recorded since the last graph break, or writes it into the function that encloses this one.
 // Results on other devices were made at once: they are the caller's as they are.
@@ -180,6 +139,7 @@ std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>&
     std::list<Running>::iterator own;
     ~Entry() { all.erase(own); }
   } const entry{running, running.insert(running.end(), std::move(call))};
+  ++runs;
   std::vector<Tensor> results = [&] {
     const Opened open(mutex, context->mutex);
     return function(args);
@@ -190,8 +150,8 @@ std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>&
   return results;
 }
 
-// Runs the function on recorded stand-ins of the arguments, of the types given. A graph break is an Error
-// where `no_breaks` says of what function.
+// Runs the function on recorded stand-ins of the arguments, of the types given. Where `no_breaks` says of
+// what function, a graph break is an Error, and nothing is drawn for it.
 Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                                      const std::shared_ptr<ContextState>& context, const Location& where,
                                      const std::string& no_breaks) {
@@ -201,6 +161,17 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
     trace->no_breaks =
         "compiled with fullgraph: return the tensor and read it after the call, or allow graph breaks";
   trace->options = graph_options(options);
+  struct Note {  // also where the function throws
+    State& state;
+    ContextState& context;
+    std::shared_ptr<Trace> trace;
+    bool is_drawn;
+    std::uint64_t drawn = context.random_calls;
+    ~Note() {
+      state.reads_shapes = state.reads_shapes || trace->reads_shapes;
+      if (!is_drawn) context.undraw(drawn, trace->draws.size());
+    }
+  } const note{*this, *context, trace, no_breaks.empty()};
   return at_place(where, [&] {
     Recorded recorded =
         record_function([&](const std::vector<Tensor>& in) { return run_function(in, context); }, args, types,
@@ -212,22 +183,78 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
   });
 }
 
-// The specialisation for these arguments; null where there is none.
-std::shared_ptr<Specialisation> CompiledCore::State::find(const std::vector<Tensor>& args) {
+// The function as it is recorded for other sizes than those of the arguments' memory: none of its values can
+// be computed.
+TracedAt CompiledCore::State::traced_at(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
+                                        const std::shared_ptr<ContextState>& context, const Location& where) {
+  Recorded again = record(args, types, context, where, "traced for other sizes");
+  finish(again);
+  return TracedAt(*again.trace);
+}
+
+// Makes it the one that was used last, also where it was dropped while the function was recorded.
+void CompiledCore::State::use(const std::shared_ptr<Specialisation>& s) {
   auto& known = specialisations;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (!matches(*known[i], args)) continue;
-    const auto at = known.begin() + static_cast<std::ptrdiff_t>(i);
-    if (i != 0) std::rotate(known.begin(), at, at + 1);
-    return known.front();
+  if (const auto at = std::find(known.begin(), known.end(), s); at != known.end()) {
+    std::rotate(known.begin(), at, at + 1);
+    return;
+  }
+  known.insert(known.begin(), s);
+  if (known.size() > kMostSpecialisations) known.pop_back();
+}
+
+// The specialisation for the sizes of these arguments alone; null where there is none.
+std::shared_ptr<Specialisation> CompiledCore::State::find_alone(const std::vector<Tensor>& args) {
+  const auto is_it = [&](const auto& s) { return !s->range && matches(*s, args); };
+  const auto at = std::find_if(specialisations.begin(), specialisations.end(), is_it);
+  if (at == specialisations.end()) return nullptr;
+  std::rotate(specialisations.begin(), at, at + 1);
+  return specialisations.front();
+}
+
+// The specialisation for these arguments, with their sizes; null where there is none. `traced` gives the
+// function's recording for them, where a range asks for it.
+template <class Traced>
+std::shared_ptr<Specialisation> CompiledCore::State::find(const std::vector<Tensor>& args, Sizes sizes,
+                                                          const Traced& traced) {
+  if (std::shared_ptr<Specialisation> s = find_alone(args); s || sizes == Sizes::alone) return s;
+  const std::vector<std::shared_ptr<Specialisation>> known = specialisations;  // others may change them
+  for (const std::shared_ptr<Specialisation>& s : known) {
+    if (!serves(*s, args) || !take_sizes(*s, args, traced)) continue;
+    use(s);
+    return s;
   }
   return nullptr;
+}
+
+// Other threads may do whatever they like with specialisations while the function runs: where it has run on
+// the way to a program, the way is gone again, over what is there by then.
+template <class Wanted>
+CompiledCore::State::Ready CompiledCore::State::ready(const std::vector<Tensor>& args,
+                                                      const std::shared_ptr<ContextState>& context,
+                                                      const Location& where, const Wanted& wanted) {
+  const auto traced = [&] { return traced_at(args, types_of(args), context, where); };
+  for (Sizes sizes = Sizes::of_a_range;;) {
+    Ready out;
+    out.s = find(args, sizes, traced);
+    if (!out.s) out.s = specialise(args, context, sizes, out.ran, where);
+    if (!out.s->recorded) return out;
+    const std::vector<passes::Overwrite> over = wanted(*out.s);
+    if (out.s->range && !over.empty()) {
+      sizes = Sizes::alone;
+      continue;
+    }
+    const std::size_t before = runs;
+    out.graph = program(*out.s, over, args, context, where);
+    if (runs == before) return out;
+  }
 }
 
 // Traces the function; with graph breaks runs it as well and leaves its results in `ran`.
 std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vector<Tensor>& args,
                                                                 const std::shared_ptr<ContextState>& context,
-                                                                std::vector<Tensor>& ran,
+                                                                Sizes sizes,
+                                                                std::optional<std::vector<Tensor>>& ran,
                                                                 const Location& where) {
   const auto start = std::chrono::steady_clock::now();
   Donation::wishes(options.donate, args.size());  // throws
@@ -252,9 +279,8 @@ std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vecto
   } else {
     finish(recorded);
     context->undraw(drawn, trace.draws.size());  // the seeds are drawn at the call
-    if (std::shared_ptr<Specialisation> other = find(args); other && other->recorded)
-      return other;  // another thread has recorded it meanwhile
-    fresh->traced = ir::print(trace.graph);
+    std::shared_ptr<Specialisation> other = find(args, sizes, [&] { return TracedAt(trace); });
+    if (other && other->recorded) return other;  // another thread has recorded it meanwhile
     fresh->recorded = trace.graph;
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());
@@ -263,69 +289,110 @@ std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vecto
     fresh->times.trace_ms = ms_since(start);
   }
   fresh->compile_ms = fresh->breaks.empty() ? fresh->times.trace_ms : ms_since(start);
-  specialisations.insert(specialisations.begin(), std::move(fresh));
-  if (specialisations.size() > kMostSpecialisations) specialisations.pop_back();
-  return specialisations.front();
+  use(fresh);
+  return fresh;
+}
+
+// The function's graphs at other sizes of arguments that it was called with.
+SizeFamily::Others CompiledCore::State::recorded_sizes(const Specialisation& s) const {
+  const auto types_of_guards = [](const Specialisation& one) {
+    std::vector<ir::Type> types;
+    types.reserve(one.guards.size());
+    for (const Guard& g : one.guards) types.push_back(g.type);
+    return types;
+  };
+  constexpr std::size_t kMost = 3;  // each is lowered to be compared with
+  const std::vector<ir::Type> types = types_of_guards(s);
+  std::vector<ir::Graph> graphs;
+  for (const std::shared_ptr<Specialisation>& other : specialisations)
+    if (graphs.size() < kMost && other.get() != &s && other->recorded && !other->range &&
+        other->guards.front().device == s.guards.front().device &&
+        are_alike(types, types_of_guards(*other), options.dynamic))
+      graphs.push_back(*other->recorded);
+  return [graphs = std::move(graphs)](std::size_t i) {
+    return i < graphs.size() ? std::optional(graphs[i]) : std::nullopt;
+  };
 }
 
 // Compiles what was recorded, or finds it compiled. What cannot be compiled is forgotten.
-CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector<passes::Overwrite>& over,
-                                            const std::vector<Tensor>& args,
-                                            const std::shared_ptr<ContextState>& context,
-                                            const Location& where) {
-  const auto known =
-      std::find_if(s.programs.begin(), s.programs.end(), [&](const Program& p) { return p.over == over; });
-  if (known != s.programs.end()) {
-    std::rotate(s.programs.begin(), known, known + 1);
-    return *s.programs.front().graph;
-  }
+std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
+                                                            const std::vector<passes::Overwrite>& over,
+                                                            const std::vector<Tensor>& args,
+                                                            const std::shared_ptr<ContextState>& context,
+                                                            const Location& where) {
+  const auto known = [&]() -> std::shared_ptr<CompiledGraph> {
+    const auto at =
+        std::find_if(s.programs.begin(), s.programs.end(), [&](const Program& p) { return p.over == over; });
+    if (at == s.programs.end()) return nullptr;
+    std::rotate(s.programs.begin(), at, at + 1);
+    return s.programs.front().graph;
+  };
+  if (std::shared_ptr<CompiledGraph> graph = known()) return graph;
   const auto start = std::chrono::steady_clock::now();
   DeviceState& device = context->device(s.guards[0].device->name());
   GraphOptions how = graph_options(options);
   how.over = over;
+  const TraceAt trace_at = [&](const std::vector<ir::Type>& other) {
+    return traced_at(args, other, context, where);
+  };
+  std::shared_ptr<CompiledGraph> graph;
+  std::string dynamic;
+  bool shares_kernels = false;
   try {
-    Program fresh{over, nullptr};
-    if (options.dynamic.empty()) {
-      fresh.graph = compile_graph(device, *s.recorded, how);
-    } else {
+    if (!options.dynamic.empty()) {
       const std::vector<ir::Type> types = types_of(args);
       check_dynamic(options.dynamic, types, where);
-      const auto trace_at = [&](const std::vector<ir::Type>& other) {
-        // Its values are of other sizes than the arguments' memory: none of them can be computed.
-        const std::uint64_t drawn = context->random_calls;
-        Recorded again = record(args, other, context, where, "traced for other sizes");
-        context->undraw(drawn, again.trace->draws.size());
-        finish(again);
-        return again.trace->graph;
-      };
-      fresh.graph = compile_for_sizes(device, *s.recorded, trace_at, types, options.dynamic, how, s.dynamic);
-      if (!fresh.graph) fresh.graph = compile_graph(device, *s.recorded, how);
+      const SizeFamily::Others others =
+          reads_shapes ? recorded_sizes(s) : imagined_sizes(trace_at, types, options.dynamic);
+      graph = compile_for_sizes(device, *s.recorded, others, how, dynamic);
+      if (reads_shapes) dynamic += "; each size is lowered, as the function reads shapes";
     }
-    s.programs.insert(s.programs.begin(), std::move(fresh));
+    shares_kernels = graph != nullptr;
+    if (!graph) graph = compile_graph(device, *s.recorded, how);
   } catch (...) {
     if (s.programs.empty())
       std::erase_if(specialisations, [&](const auto& known_one) { return known_one.get() == &s; });
     throw;
   }
+  // Another thread has compiled it while the function was recorded, or lets it serve other sizes.
+  if (s.range || known()) return graph;
+  s.programs.insert(s.programs.begin(), {over, graph});
   if (s.programs.size() > kMostPrograms) s.programs.pop_back();
+  s.dynamic = std::move(dynamic);
+  const bool may_range = over.empty() && options.donate.empty() && !options.max_autotune && !reads_shapes;
+  const bool is_kept = std::any_of(specialisations.begin(), specialisations.end(),
+                                   [&](const auto& k) { return k.get() == &s; });
+  if (shares_kernels && s.programs.size() == 1 && may_range && is_kept) {
+    open_range(s, history, device, trace_at, options.dynamic, how);
+    // Those for single sizes that it serves are done with.
+    std::erase_if(specialisations,
+                  [&](const auto& other) { return other.get() != &s && replaces(s, *other); });
+  }
   const double ms = ms_since(start);
-  const runtime::BuildTimes built = s.programs.front().graph->executable->take_build_times();
+  const runtime::BuildTimes built = graph->executable->take_build_times();
   s.times.print_ms += built.print_ms;
   s.times.compiler_ms += built.compiler_ms;
   s.times.load_ms += built.load_ms;
   s.times.passes_ms += ms - built.print_ms - built.compiler_ms - built.load_ms;
   s.compile_ms += ms;
-  return *s.programs.front().graph;
+  return graph;
 }
 
 namespace {
 
-// Arguments, then what the function captured, of which seeds are drawn anew.
-std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args,
-                                 const std::shared_ptr<ContextState>& context, const Location& where) {
+// Arguments, then what the function captured, with the seeds of its recording.
+std::vector<Tensor> recorded_inputs(const Specialisation& s, const std::vector<Tensor>& args,
+                                    const Location& where) {
   check_given("compile", "captured tensor", s.captured, where);
   std::vector<Tensor> inputs = args;
   inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
+  return inputs;
+}
+
+// The same with seeds that are drawn anew.
+std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args,
+                                 const std::shared_ptr<ContextState>& context, const Location& where) {
+  std::vector<Tensor> inputs = recorded_inputs(s, args, where);
   for (std::size_t i : s.draws) inputs[i] = draw_seed(context, s.guards[0].device);
   return inputs;
 }
@@ -347,40 +414,42 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
     const Aside aside(context, "call on " + args[0].device(), args, {}, where);
     return call(args, where);
   }
-  std::shared_ptr<Specialisation> s = state_->find(args);
+  const std::vector<int>& donated = state_->options.donate;
+  State::Ready ready;
+  if (!context->recording())
+    ready = at_place(where, [&] {
+      return state_->ready(args, context, where,
+                           [&](const Specialisation&) { return Donation::wishes(donated, args.size()); });
+    });
+  if (ready.ran)
+    return std::move(*ready.ran);  // of a function with graph breaks, which nothing is donated to
   // Inside another function that is being recorded this one may capture its values, or draw random numbers
   // that belong to it: whether it does is seen by recording.
-  if ((s && !s->recorded) || context->recording()) {
+  if (!ready.graph) {
     Recorded recorded = state_->record(args, types_of(args), context, where);
     std::vector<Break> breaks = recorded.trace->breaks;
     std::vector<Tensor> results =
         at_place(where, [&] { return run_rest(recorded, context, context->device(args[0].device())); });
-    s = state_->find(args);
-    if (s && !s->recorded) {
+    if (const auto s = state_->find_alone(args); s && !s->recorded) {
       s->breaks = std::move(breaks);
       s->pieces = std::move(recorded.trace->pieces);
     }
     return results;
   }
-  std::vector<Tensor> ran;
-  if (!s) s = at_place(where, [&] { return state_->specialise(args, context, ran, where); });
-  if (!s->recorded) return ran;  // of a function with graph breaks, which no argument is donated to
-  const std::vector<int>& donated = state_->options.donate;
-  CompiledGraph& graph = at_place(where, [&]() -> auto& {
-    return state_->program(*s, Donation::wishes(donated, args.size()), args, context, where);
-  });
-  DeviceState& device = context->device(s->guards[0].device->name());
+  const Specialisation& s = *ready.s;
+  CompiledGraph& graph = *ready.graph;
+  DeviceState& device = context->device(s.guards[0].device->name());
   const GraphOptions options = graph_options(state_->options);
-  if (s->captured.empty() && s->checks.empty() && donated.empty())
+  if (s.captured.empty() && s.checks.empty() && donated.empty())
     return run_graph(context, device, graph, args, options);
-  const std::vector<Tensor> inputs = graph_inputs(*s, args, context, where);
+  const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
   std::vector<Tensor> results = at_place(where, [&] {
     const Donation donation(donated, inputs, args.size());
     std::vector<Tensor> out = run_graph(context, device, graph, inputs, options, donation.outputs(graph));
     donation.spend(where);
     return out;
   });
-  settle(s->checks, results);
+  settle(s.checks, results);
   return results;
 }
 
@@ -415,18 +484,20 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   const std::scoped_lock lock(state_->mutex, context->mutex);
   const Aside aside(context, "into()", arguments, outputs, where);
   const std::vector<Tensor> args = apart_from_recordings(arguments);
-  const std::shared_ptr<Specialisation> kept = specialised(args, context, where);
-  Specialisation& s = *kept;
   const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
-  const std::vector<ir::Type> types = output_types(*s.recorded);
-  const std::size_t count = types.size() - 2 * s.checks.size();
-  if (outputs.size() != count)
-    throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
-  check_outputs(outputs, types, *device, where);
-  const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
-  CompiledGraph& graph = at_place(where, [&]() -> auto& {
-    return state_->program(s, overwrites(outputs, inputs), args, context, where);
+  std::vector<ir::Type> types;
+  std::size_t count = 0;
+  const State::Ready ready = state_->as_one_program(args, context, where, [&](const Specialisation& s) {
+    types = s.range ? s.graph()->outputs : output_types(*s.recorded);
+    count = types.size() - 2 * s.checks.size();
+    if (outputs.size() != count)
+      throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
+    check_outputs(outputs, types, *device, where);
+    return overwrites(outputs, recorded_inputs(s, args, where));
   });
+  Specialisation& s = *ready.s;
+  CompiledGraph& graph = *ready.graph;
+  const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
   OutputMemory memory =
       at_place(where, [&] { return OutputMemory(outputs, args.size(), graph.compiled.overwriting); });
   std::vector<std::shared_ptr<runtime::Buffer>> in, out = memory.buffers();
@@ -446,65 +517,72 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
 }
 
 // The function as one program.
-std::shared_ptr<Specialisation> CompiledCore::specialised(const std::vector<Tensor>& args,
-                                                          const std::shared_ptr<ContextState>& context,
-                                                          const Location& where) {
+template <class Wanted>
+CompiledCore::State::Ready CompiledCore::State::as_one_program(const std::vector<Tensor>& args,
+                                                               const std::shared_ptr<ContextState>& context,
+                                                               const Location& where, const Wanted& wanted) {
   if (context->recording())
     throw Error("a function that is recorded has no values to run this with: call it outside", where);
-  std::shared_ptr<Specialisation> s = state_->find(args);
-  std::vector<Tensor> ran;
-  if (!s) s = at_place(where, [&] { return state_->specialise(args, context, ran, where); });
-  if (!s->recorded)
-    throw Error(
-        "the function has graph breaks, so it is no single program: explain() names the lines. Call it "
-        "and use what it returns",
-        where);
-  return s;
+  return at_place(where, [&] {
+    Ready out = ready(args, context, where, wanted);
+    if (!out.graph)
+      throw Error(
+          "the function has graph breaks, so it is no single program: explain() names the lines. Call it "
+          "and use what it returns");
+    return out;
+  });
+}
+
+// The program that was called last, or that of a call.
+CompiledCore::State::Ready CompiledCore::State::prepared(const std::vector<Tensor>& args,
+                                                         const std::shared_ptr<ContextState>& context,
+                                                         const Location& where) {
+  return as_one_program(args, context, where, [&](const Specialisation& s) {
+    return s.programs.empty() ? Donation::wishes(options.donate, args.size()) : s.programs.front().over;
+  });
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
-  const std::shared_ptr<Specialisation> kept = specialised(args, context, where);
-  Specialisation& s = *kept;
-  if (s.programs.empty())
-    at_place(where, [&] {
-      state_->program(s, Donation::wishes(state_->options.donate, args.size()), args, context, where);
-    });
+  const State::Ready ready = state_->prepared(args, context, where);
+  const Specialisation& s = *ready.s;
   const std::uint64_t drawn = context->random_calls;
-  CompiledCall call{s.graph(), graph_inputs(s, args, context, where), s.draws.size(), 2 * s.checks.size()};
+  CompiledCall call{ready.graph, graph_inputs(s, args, context, where), s.draws.size(), 2 * s.checks.size()};
   context->random_calls = drawn;
   return call;
 }
 
 void CompiledCore::edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
                         const Location& where) {
-  const CompiledCall call = prepare(args, where);
+  check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "edit", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
-  const auto& kernels = call.graph->executable->kernels();
+  const State::Ready ready = state_->prepared(args, context, where);
+  const auto& kernels = ready.graph->executable->kernels();
   if (kernel >= kernels.size())
     throw Error(fmt::format("edit: there is no kernel {}; the function has {}", kernel, kernels.size()),
                 where);
   DeviceState& device = context->device(args[0].device());
   backends::Source edited = kernels[kernel]->source;
   edited.text = source;
-  auto loaded = device.store.get_edited(call.graph->compiled.plan.kernels[kernel], edited);
+  auto loaded = device.store.get_edited(ready.graph->compiled.plan.kernels[kernel], edited);
   if (!loaded) throw Error(loaded.error().message, where);
   // Other functions with the same graph share what was compiled for it: the edited one is this function's
   // own.
-  auto own = load_graph(device, call.graph->compiled, call.graph->outputs);
+  auto own = load_graph(device, ready.graph->compiled, ready.graph->outputs);
   for (std::size_t i = 0; i < kernels.size(); ++i)
     own->executable->replace(i, i == kernel ? *loaded : kernels[i]);
-  own->tuning = call.graph->tuning;
-  state_->find(args)->programs.front().graph = std::move(own);
+  own->tuning = ready.graph->tuning;
+  ready.s->programs.front().graph = std::move(own);
 }
 
 void CompiledCore::measure(const std::vector<Tensor>& args, const Location& where) {
-  const CompiledCall call = prepare(args, where);
+  check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "measure", where);
-  const std::scoped_lock lock(state_->mutex, context->mutex);
+  const std::scoped_lock lock(state_->mutex, context->mutex);  // nobody else gives the program other sizes
+  const CompiledCall call = prepare(args, where);
   std::vector<std::shared_ptr<runtime::Buffer>> in, out;
   for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
   for (const ir::Type& type : call.graph->outputs) out.push_back(allocate(args[0].impl()->device, type));
@@ -530,7 +608,7 @@ SpecialisationReport report_of(const Specialisation& s, const CompileOptions& op
   r.compile_ms = s.compile_ms;
   r.times = s.times;
   r.draws = static_cast<int>(s.draws.size());
-  r.graph = s.traced;
+  if (s.recorded) r.graph = ir::print(*s.recorded);
   for (const Break& b : s.breaks)
     r.breaks.push_back(fmt::format("{} at {}{}", b.what, b.location,
                                    b.cost_ms > 0 ? fmt::format(", {:.3f} ms", b.cost_ms) : ""));

@@ -1,8 +1,6 @@
 // Other sizes to compare with, and the comparison.
 #include "tensor/dynamic.h"
 
-#include "tensor/size_family.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,6 +38,23 @@ std::size_t argument_count(const tile::Plan& plan) {
 
 }  // namespace
 
+TracedAt::TracedAt(const Trace& trace)
+    : graph(trace.graph),
+      captured(trace.inputs.begin() + static_cast<std::ptrdiff_t>(trace.arguments), trace.inputs.end()),
+      draws(trace.draws),
+      checks(trace.checks) {}
+
+bool TracedAt::uses_what(const TracedAt& other, std::size_t arguments) const {
+  if (draws != other.draws || checks.size() != other.checks.size() ||
+      captured.size() != other.captured.size())
+    return false;
+  for (std::size_t i = 0; i < captured.size(); ++i) {
+    const bool drawn = std::find(draws.begin(), draws.end(), arguments + i) != draws.end();
+    if (!drawn && captured[i].impl() != other.captured[i].impl()) return false;
+  }
+  return true;
+}
+
 void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir::Type>& arguments,
                    const Location& where) {
   for (const DynamicDim& d : dynamic) {
@@ -57,19 +72,39 @@ void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir:
   }
 }
 
-std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::Graph& graph,
-                                                 const TraceAt& trace_at,
-                                                 const std::vector<ir::Type>& arguments,
-                                                 const std::vector<DynamicDim>& dynamic,
-                                                 const GraphOptions& options, std::string& how) {
-  const auto other = [&](std::size_t i) -> std::optional<ir::Graph> {
+SizeFamily::Others imagined_sizes(const TraceAt& trace_at, const std::vector<ir::Type>& arguments,
+                                  const std::vector<DynamicDim>& dynamic) {
+  return [=](std::size_t i) -> std::optional<ir::Graph> {
     if (i == kProbes) return std::nullopt;
-    return trace_at(types_at(arguments, dynamic, static_cast<int>(i)));
+    return trace_at(types_at(arguments, dynamic, static_cast<int>(i))).graph;
   };
-  SizeFamily::Shared shared = family_of(device, graph, options)->shared(device, graph, other);
+}
+
+bool are_alike(const std::vector<ir::Type>& a, const std::vector<ir::Type>& b,
+               const std::vector<DynamicDim>& dynamic) {
+  const auto is_dynamic = [&](std::size_t argument, int axis) {
+    return std::any_of(dynamic.begin(), dynamic.end(), [&](const DynamicDim& d) {
+      return d.argument == static_cast<int>(argument) && d.axis == axis;
+    });
+  };
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const Shape &x = a[i].shape, &y = b[i].shape;
+    if (a[i].dtype != b[i].dtype || x.rank() != y.rank()) return false;
+    for (int axis = 0; axis < x.rank(); ++axis)
+      if (x[axis] != y[axis] && !is_dynamic(i, axis)) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::Graph& graph,
+                                                 const SizeFamily::Others& others,
+                                                 const GraphOptions& options, std::string& how) {
+  SizeFamily::Shared shared = family_of(device, graph, options)->shared(device, graph, others);
   how = shared.graph ? fmt::format("kernels take up to {} sizes as arguments",
                                    argument_count(shared.graph->compiled.plan))
-                     : "kernels for these sizes alone: " + shared.why_not;
+                     : "kernels for these sizes alone: " +
+                           (shared.why_not.empty() ? "there are no others yet" : shared.why_not);
   return std::move(shared.graph);
 }
 

@@ -64,9 +64,13 @@ class SizeFamily::Member {
   // Whether it takes kernels of any size always, or has its own where these are worth it.
   enum class Share : std::uint8_t { always, unless_slower };
 
-  Member(const DeviceState& device, const ir::Graph& graph, const GraphOptions& options,
+  Member(DeviceState& device, const ir::Graph& graph, const GraphOptions& options,
          Share share = Share::always)
-      : target_(with_policy(device.target, options)), graph_(graph), options_(options), share_(share) {}
+      : device_(device),
+        target_(with_policy(device.target, options)),
+        graph_(graph),
+        options_(options),
+        share_(share) {}
 
   // Null where it cannot be lowered so, or takes kernels of its own.
   passes::Compiled* lowered_by(Rows rows) {
@@ -81,7 +85,7 @@ class SizeFamily::Member {
     if (rows == Rows::in_blocks) target.row_bytes = 0;
     try {
       there = lowered(
-          graph_, target,
+          device_, graph_, target,
           {.fuse = options_.fuse, .recompute = options_.recompute, .deterministic = options_.deterministic});
     } catch (const Error& e) {
       why_not_ = e.what();
@@ -110,6 +114,7 @@ class SizeFamily::Member {
 
  private:
   std::string why_not_;
+  DeviceState& device_;
   tile::Target target_;
   const ir::Graph& graph_;
   const GraphOptions& options_;
@@ -143,7 +148,7 @@ SizeFamily::Shared SizeFamily::compared(DeviceState& device, Member& member, Row
     std::optional<ir::Graph> graph;
     try {
       graph = others(i);
-    } catch (const Error& e) {
+    } catch (const std::exception& e) {
       because(std::string("the function fails at another size: ") + e.what());
       continue;
     }
@@ -178,6 +183,18 @@ SizeFamily::Shared SizeFamily::shared(DeviceState& device, const ir::Graph& grap
       if (out.graph) return out;
     }
   return out;
+}
+
+std::optional<tile::Plan> SizeFamily::plan_at(DeviceState& device, const ir::Graph& graph,
+                                              const tile::Plan& known) const {
+  const auto general = std::find_if(generals_.begin(), generals_.end(),
+                                    [&](const General& g) { return g.plan.kernels == known.kernels; });
+  if (general == generals_.end()) return std::nullopt;
+  Member member(device, graph, options_);
+  const passes::Compiled* compiled = member.lowered_by(general->rows);
+  if (!compiled) return std::nullopt;
+  auto plan = passes::fitted(general->plan, compiled->plan);
+  return plan ? std::optional(std::move(*plan)) : std::nullopt;
 }
 
 SizeFamily::Shared SizeFamily::shared_eagerly(DeviceState& device, const ir::Graph& graph,

@@ -20,13 +20,16 @@ class SizeFamily {
     std::shared_ptr<CompiledGraph> graph;  // null: this member needs kernels of its own
     std::string why_not;                   // then
   };
-  // The first, second … member to compare with; nullopt behind the last. May throw Error: there is no such
+  // The first, second … member to compare with; nullopt behind the last. May throw: there is no such
   // member.
   using Others = std::function<std::optional<ir::Graph>(std::size_t)>;
   // A program whose kernels serve other members, too: those that there are already, if they fit, or kernels
   // that come of comparing with `others` (passes/plan/generalise.h). Each member is lowered, so that its
   // numbers are its own, whatever it was compared with.
   Shared shared(DeviceState& device, const ir::Graph& graph, const Others& others);
+  // The plan of another member with the kernels of `known`, a member's; nullopt where its own are others.
+  std::optional<tile::Plan> plan_at(DeviceState& device, const ir::Graph& graph,
+                                    const tile::Plan& known) const;
   // The same of an eager operation, compared with the members that came before it; and where sizes as
   // arguments cost nothing, the first one with members that are only imagined, so that the second compiles
   // nothing. Null for a first one elsewhere.

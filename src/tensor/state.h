@@ -79,6 +79,7 @@ struct DeviceState {
   std::shared_ptr<runtime::Device> device;
   runtime::KernelStore store;
   std::shared_ptr<const perf::Hardware> ceilings;  // stored by tw devices --probe; null: never measured
+  std::size_t lowerings = 0;                       // graphs that went through the passes
   tile::Target target;  // what graphs are compiled for: the device's, with the ceilings where they are known
   runtime::Recent<Hash128, std::shared_ptr<CompiledGraph>> graphs{
       kMostGraphs, kMostTemporaryBytes};                                        // by structure and options
@@ -138,8 +139,8 @@ std::string donated_text(const TensorImpl& tensor);
 // What lowering is told of the device, and may do there.
 tile::Target with_policy(tile::Target target, const GraphOptions& options);
 std::vector<ir::Type> output_types(const ir::Graph& graph);
-// passes::run_pipeline(); an Error of it names no place in the compiler.
-passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
+// passes::run_pipeline(), counted; an Error of it names no place in the compiler.
+passes::Compiled lowered(DeviceState& device, const ir::Graph& graph, const tile::Target& target,
                          const passes::PipelineOptions& options);
 // Grants what it can of `over`, and notes it.
 void overwrite_inputs(passes::Compiled& compiled, const std::vector<passes::Overwrite>& over);

@@ -23,6 +23,14 @@ const detail::TensorImpl& checked(const Tensor& t, const char* what, const Locat
   return *t.impl();
 }
 
+// A function that is being recorded may go another way at another shape.
+const Shape& shape_read(const Tensor& t, const char* what, const Location& where) {
+  const detail::TensorImpl& impl = checked(t, what, where);
+  for (detail::Trace* trace = impl.trace.get(); trace; trace = trace->enclosing.get())
+    trace->reads_shapes = true;
+  return impl.type.shape;
+}
+
 // `use` says what for: "host read".
 void read_values(const Tensor& tensor, void* to, DType as, const char* use, const Location& where) {
   const detail::TensorImpl& t = *tensor.impl();
@@ -50,8 +58,8 @@ void read_values(const Tensor& tensor, void* to, DType as, const char* use, cons
 
 }  // namespace
 
-const Shape& Tensor::shape(const Location& where) const { return checked(*this, "shape", where).type.shape; }
-Index Tensor::size(const Location& where) const { return checked(*this, "size", where).type.shape.size(); }
+const Shape& Tensor::shape(const Location& where) const { return shape_read(*this, "shape", where); }
+Index Tensor::size(const Location& where) const { return shape_read(*this, "size", where).size(); }
 int Tensor::rank(const Location& where) const { return checked(*this, "rank", where).type.shape.rank(); }
 DType Tensor::dtype(const Location& where) const { return checked(*this, "dtype", where).type.dtype; }
 std::string Tensor::device(const Location& where) const {
@@ -239,8 +247,9 @@ tile::Target with_policy(tile::Target target, const GraphOptions& options) {
   return target;
 }
 
-passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
+passes::Compiled lowered(DeviceState& device, const ir::Graph& graph, const tile::Target& target,
                          const passes::PipelineOptions& options) {
+  ++device.lowerings;
   try {
     return passes::run_pipeline(graph, target, options);
   } catch (const Error& e) {
@@ -258,7 +267,7 @@ namespace {
 
 std::shared_ptr<CompiledGraph> compiled_alone(DeviceState& device, const ir::Graph& graph,
                                               const GraphOptions& options) {
-  passes::Compiled compiled = lowered(graph, with_policy(device.target, options),
+  passes::Compiled compiled = lowered(device, graph, with_policy(device.target, options),
                                       {.fuse = options.fuse,
                                        .recompute = options.recompute,
                                        .deterministic = options.deterministic,

@@ -52,6 +52,7 @@ struct Trace {
   GraphOptions options;             // of what runs before the end of the function
   std::vector<Break> breaks;
   std::vector<Piece> pieces;  // what was run already
+  bool reads_shapes = false;  // the function asked a recorded value for its shape or size
   bool ended = false;         // the function has returned
 };
 

@@ -37,7 +37,10 @@ struct CompileOptions {
   // atomics.
   bool deterministic = false;
   bool replay = true;  // CUDA: replay the launches as a graph where that measures faster
-  // Kernels take these sizes as arguments: another size costs a lowering, not a compilation. Where sizes
+  // Kernels take these sizes as arguments: the second size costs some lowerings, those behind it a recording
+  // of the function as long as they lie within the range that explain() names; others one lowering. While it
+  // is recorded, the function may be called again, also with sizes that no call has: a function that asks a
+  // tensor for its shape() or size() is called with those of calls alone, and each is lowered. Where sizes
   // cannot share kernels, explain() says why.
   std::vector<DynamicDim> dynamic = {};
   // Arguments, by their numbers, that a call is given for good: their memory becomes that of outputs of the
@@ -87,10 +90,12 @@ struct KernelReport {
   std::string tile;    // tile IR
 };
 struct SpecialisationReport {
-  std::string key;      // the guards: types and devices of the arguments
-  std::string reason;   // why it was compiled
-  std::string dynamic;  // with dynamic dimensions: what the kernels take as arguments, or why they cannot
-  int draws = 0;        // random tensors that each call draws
+  std::string key;     // the guards: types and devices of the arguments; of a range those of the last call
+  std::string reason;  // why it was compiled
+  // With dynamic dimensions: what the kernels take as arguments, or why they cannot; and the sizes that are
+  // served, with n0, n1 … for each. Graphs, floors and predictions are of the size at which they were found.
+  std::string dynamic;
+  int draws = 0;  // random tensors that each call draws
   double compile_ms = 0;
   CompileTimes times;  // of compile_ms; nothing where the function has graph breaks
   std::vector<KernelReport> kernels;
@@ -130,7 +135,6 @@ class Compiled;
 namespace detail {
 
 struct CompiledGraph;
-struct Specialisation;
 // What a call with certain arguments runs: a graph compiled for them, and its inputs (the arguments, then
 // what the function captured, with the seeds of the next call).
 struct CompiledCall {
@@ -159,9 +163,6 @@ class CompiledCore {
 
  private:
   struct State;
-  std::shared_ptr<Specialisation> specialised(const std::vector<Tensor>& args,
-                                              const std::shared_ptr<ContextState>& context,
-                                              const Location& where);
   std::unique_ptr<State> state_;
 };
 

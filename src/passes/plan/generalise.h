@@ -3,7 +3,7 @@
 // Lowering works on constant sizes. What a plan owes to a size is found by comparison: where the plans at two
 // sizes have the same kernels but for numbers, those numbers become scalar parameters, and each launch passes
 // its own. A plan of a third size gives the same kernels, so that only its numbers are new: nothing is
-// compiled. Each size's numbers come from its own lowering, so nothing is extrapolated.
+// compiled.
 #pragma once
 
 #include <tilewright/base/error.h>

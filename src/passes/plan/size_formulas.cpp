@@ -1,0 +1,266 @@
+// Polynomials by elimination, what is made of them by trying; both are held to every sample.
+#include "passes/plan/size_formulas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <utility>
+
+namespace tilewright::passes {
+
+namespace {
+
+constexpr int kLinear = 1, kQuadratic = 2;
+
+// The x of rows · x = values by Gaussian elimination; unknowns that the rows leave open are 0.
+std::vector<long double> solved(std::vector<std::vector<long double>> rows, std::vector<long double> values) {
+  const std::size_t unknowns = rows[0].size();
+  std::vector<long double> x(unknowns, 0);
+  std::vector<std::pair<std::size_t, std::size_t>> pivots;  // row, column
+  std::size_t row = 0;
+  for (std::size_t column = 0; column < unknowns && row < rows.size(); ++column) {
+    std::size_t best = row;
+    for (std::size_t r = row; r < rows.size(); ++r)
+      if (std::fabs(rows[r][column]) > std::fabs(rows[best][column])) best = r;
+    constexpr long double kNothing = 1e-6L;  // terms are integers: what is less is rounding
+    if (std::fabs(rows[best][column]) < kNothing) continue;
+    std::swap(rows[row], rows[best]);
+    std::swap(values[row], values[best]);
+    for (std::size_t r = row + 1; r < rows.size(); ++r) {
+      const long double share = rows[r][column] / rows[row][column];
+      for (std::size_t c = column; c < unknowns; ++c) rows[r][c] -= share * rows[row][c];
+      values[r] -= share * values[row];
+    }
+    pivots.push_back({row++, column});
+  }
+  for (auto p = pivots.rbegin(); p != pivots.rend(); ++p) {
+    const auto [r, column] = *p;
+    long double rest = values[r];
+    for (std::size_t c = column + 1; c < unknowns; ++c) rest -= rows[r][c] * x[c];
+    x[column] = rest / rows[r][column];
+  }
+  return x;
+}
+
+// Sums and products that wrap around: a polynomial that is tried may be far off, and one that is right is so
+// whatever its terms are.
+std::int64_t sum_of(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+std::int64_t product_of(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
+std::int64_t weighted(const std::vector<std::int64_t>& factors, const std::vector<std::int64_t>& terms) {
+  return std::inner_product(factors.begin(), factors.end(), terms.begin(), std::int64_t{0}, sum_of,
+                            product_of);
+}
+
+}  // namespace
+
+// 1, the sizes, and with degree two their products.
+std::vector<std::int64_t> SizeFormulas::terms(std::span<const Index> sizes, int degree) const {
+  std::vector<std::int64_t> out = {1};
+  for (std::size_t i = 0; i < sizes.size(); ++i) out.push_back(sizes[i] - origin_[i]);
+  if (degree == kLinear) return out;
+  for (std::size_t i = 1; i <= sizes.size(); ++i)
+    for (std::size_t j = i; j <= sizes.size(); ++j) out.push_back(product_of(out[i], out[j]));
+  return out;
+}
+
+std::int64_t SizeFormulas::value(const Polynomial& p, std::span<const Index> sizes) const {
+  return weighted(p.factors, terms(sizes, kQuadratic));
+}
+
+std::int64_t SizeFormulas::Derived::from(std::int64_t u) const {
+  switch (kind) {
+    case Kind::blocks:
+      return product_of(times, ceil_div(u, block));
+    case Kind::value:
+      return bits_of(static_cast<double>(times) * static_cast<double>(u));
+    case Kind::reciprocal:
+      return bits_of(static_cast<double>(times) / static_cast<double>(u));
+  }
+  return 0;
+}
+
+std::int64_t SizeFormulas::Derived::bits_of(double v) const {
+  return tile::scalar_bits(dtype, rounded == DType::f32 ? static_cast<double>(static_cast<float>(v)) : v);
+}
+
+class SizeFormulas::Search {
+ public:
+  Search(SizeFormulas& formulas, const std::vector<SizeSample>& samples)
+      : formulas_(formulas), samples_(samples) {}
+
+  Status run() {
+    const std::vector<PlanNumber>& first = samples_[0].numbers;
+    std::vector<std::size_t> others;
+    for (std::size_t n = 0; n < first.size(); ++n) {
+      formulas_.constants_.push_back(first[n].bits);
+      const bool differs = std::any_of(samples_.begin(), samples_.end(),
+                                       [&](const SizeSample& s) { return !(s.numbers[n] == first[n]); });
+      if (!differs) continue;
+      auto polynomial = first[n].dtype == DType::i64 ? polynomial_of(n) : std::nullopt;
+      if (polynomial)
+        formulas_.polynomials_.push_back(std::move(*polynomial));
+      else
+        others.push_back(n);
+    }
+    for (std::size_t n : others) {
+      auto made = derived_of(n);
+      if (!made) return made.error();
+      formulas_.derived_.push_back(*made);
+    }
+    return Unit{};
+  }
+
+ private:
+  std::int64_t bits(std::size_t sample, std::size_t number) const {
+    return samples_[sample].numbers[number].bits;
+  }
+
+  std::optional<Polynomial> polynomial_of(std::size_t number) const {
+    constexpr long double kLargest = 1e18L;  // what llround() takes
+    for (const int degree : {kLinear, kQuadratic}) {
+      std::vector<std::vector<long double>> rows;
+      std::vector<long double> values;
+      for (std::size_t s = 0; s < samples_.size(); ++s) {
+        const std::vector<std::int64_t> t = formulas_.terms(samples_[s].sizes, degree);
+        rows.emplace_back(t.begin(), t.end());
+        values.push_back(static_cast<long double>(bits(s, number)));
+      }
+      Polynomial p{number, {}};
+      bool right = true;
+      for (const long double x : solved(std::move(rows), std::move(values))) {
+        right = right && std::fabs(x) < kLargest;
+        p.factors.push_back(right ? std::llround(x) : 0);
+      }
+      for (std::size_t s = 0; s < samples_.size() && right; ++s)
+        right = formulas_.value(p, samples_[s].sizes) == bits(s, number);
+      if (right) return p;
+    }
+    return std::nullopt;
+  }
+
+  // Formulas that give the number at each sample and are the same between them.
+  Result<Derived> derived_of(std::size_t number) const {
+    std::optional<Derived> out;
+    for (const Derived& d : candidates(number)) {
+      bool right = true;
+      for (std::size_t s = 0; s < samples_.size() && right; ++s)
+        right = d.from(bits(s, d.of)) == bits(s, number);
+      if (!right) continue;
+      if (out && !agree(*out, d))
+        return failure(Failure::Kind::unsupported, "a number that may follow the sizes in two ways");
+      if (!out) out = d;
+    }
+    if (!out)
+      return failure(Failure::Kind::unsupported,
+                     fmt::format("numbers that follow the sizes in no way that is known: {} and {}",
+                                 bits(0, number), bits(samples_.size() - 1, number)));
+    return *out;
+  }
+
+  std::vector<Derived> candidates(std::size_t number) const {
+    constexpr std::int64_t kLargestBlock = 8192;
+    std::vector<Derived> out;
+    const DType dtype = samples_[0].numbers[number].dtype;
+    for (const Polynomial& p : formulas_.polynomials_) {
+      if (is_float(dtype)) {
+        // Powers of two do not change how a quotient is rounded.
+        for (const std::int64_t times : {1, -1, 2, -2})
+          for (const auto kind : {Derived::Kind::value, Derived::Kind::reciprocal}) {
+            out.push_back({kind, number, p.number, 1, times, dtype, dtype});
+            if (dtype != DType::f32) out.push_back({kind, number, p.number, 1, times, dtype, DType::f32});
+          }
+        continue;
+      }
+      for (std::int64_t block = 2; block <= kLargestBlock; block *= 2) {
+        const std::int64_t blocks = ceil_div(bits(0, p.number), block);
+        if (blocks > 0 && bits(0, number) % blocks == 0)
+          out.push_back({Derived::Kind::blocks, number, p.number, block, bits(0, number) / blocks});
+      }
+    }
+    return out;
+  }
+
+  // Whether two formulas give the same along each size from its least sample on, as far apart as samples are,
+  // for two rounds of their blocks (what covers a polynomial of degree one repeats after one), and at drawn
+  // sizes between the samples.
+  bool agree(const Derived& a, const Derived& b) const {
+    const Polynomial &of_a = polynomial(a.of), &of_b = polynomial(b.of);
+    const auto same = [&](const std::vector<Index>& sizes) {
+      return a.from(formulas_.value(of_a, sizes)) == b.from(formulas_.value(of_b, sizes));
+    };
+    constexpr int kDrawn = 64;
+    std::mt19937_64 random(1);
+    for (int d = 0; d < kDrawn; ++d) {
+      std::vector<Index> sizes(samples_[0].sizes.size());
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const Course c = course(i);
+        sizes[i] = c.least + c.step * static_cast<Index>(random() % static_cast<std::uint64_t>(c.count));
+      }
+      if (!same(sizes)) return false;
+    }
+    for (std::size_t i = 0; i < samples_[0].sizes.size(); ++i) {
+      const Course c = course(i);
+      std::vector<Index> sizes = samples_[0].sizes;
+      const Index count = std::min(c.count, 2 * std::max(a.block, b.block) + 1);
+      for (Index k = 0; k < count; ++k) {
+        sizes[i] = c.least + k * c.step;
+        if (!same(sizes)) return false;
+      }
+    }
+    return true;
+  }
+
+  // The sizes from the least to the largest of the samples, as far apart as these are.
+  struct Course {
+    Index least = 0, step = 1, count = 1;
+  };
+  Course course(std::size_t size) const {
+    Index least = samples_[0].sizes[size], most = least, step = 0;
+    for (const SizeSample& s : samples_) {
+      step = std::gcd(step, s.sizes[size] - samples_[0].sizes[size]);
+      least = std::min(least, s.sizes[size]);
+      most = std::max(most, s.sizes[size]);
+    }
+    return step == 0 ? Course{least} : Course{least, step, (most - least) / step + 1};
+  }
+
+  const Polynomial& polynomial(std::size_t number) const {
+    return *std::find_if(formulas_.polynomials_.begin(), formulas_.polynomials_.end(),
+                         [&](const Polynomial& p) { return p.number == number; });
+  }
+
+  SizeFormulas& formulas_;
+  const std::vector<SizeSample>& samples_;
+};
+
+Result<SizeFormulas> SizeFormulas::found(const std::vector<SizeSample>& samples) {
+  SizeFormulas out;
+  out.origin_ = samples.back().sizes;
+  for (const SizeSample& s : samples) {
+    const auto& first = samples[0].numbers;
+    const bool alike =
+        std::equal(first.begin(), first.end(), s.numbers.begin(), s.numbers.end(),
+                   [](const PlanNumber& x, const PlanNumber& y) { return x.dtype == y.dtype; });
+    if (!alike) return failure(Failure::Kind::unsupported, "other numbers");
+  }
+  if (Status searched = Search(out, samples).run(); !searched) return searched.error();
+  return out;
+}
+
+std::vector<std::int64_t> SizeFormulas::at(std::span<const Index> sizes) const {
+  std::vector<std::int64_t> out = constants_;
+  const std::vector<std::int64_t> t = terms(sizes, kQuadratic);  // those of degree one come first
+  for (const Polynomial& p : polynomials_) out[p.number] = weighted(p.factors, t);
+  for (const Derived& d : derived_) out[d.number] = d.from(out[d.of]);
+  return out;
+}
+
+}  // namespace tilewright::passes

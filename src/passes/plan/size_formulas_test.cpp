@@ -1,0 +1,89 @@
+// Formulas from samples: what they give between them, and where there is none.
+#include "passes/plan/size_formulas.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+namespace tilewright::passes {
+namespace {
+
+using Numbers = std::function<std::vector<PlanNumber>(Index n, Index m)>;
+
+PlanNumber integer(Index i) { return {DType::i64, i}; }
+PlanNumber number(double x) { return {DType::f32, tile::scalar_bits(DType::f32, x)}; }
+
+std::vector<SizeSample> samples_of(const Numbers& numbers) {
+  std::vector<SizeSample> out;
+  for (const auto& [n, m] : std::vector<std::pair<Index, Index>>{{10, 20},
+                                                                 {10, 900},
+                                                                 {700, 20},
+                                                                 {700, 900},
+                                                                 {254, 20},
+                                                                 {255, 20},
+                                                                 {256, 20},
+                                                                 {257, 20},
+                                                                 {258, 20},
+                                                                 {10, 254},
+                                                                 {10, 255},
+                                                                 {10, 256},
+                                                                 {10, 257},
+                                                                 {10, 258},
+                                                                 {311, 407}})
+    out.push_back({{n, m}, numbers(n, m)});
+  return out;
+}
+
+void expect_found(const Numbers& numbers) {
+  const auto formulas = SizeFormulas::found(samples_of(numbers));
+  ASSERT_TRUE(formulas) << formulas.error().message;
+  for (Index n = 10; n <= 700; n += 7)
+    for (Index m = 20; m <= 900; m += 11) {
+      const std::vector<PlanNumber> want = numbers(n, m);
+      const std::vector<std::int64_t> got = formulas->at(std::vector<Index>{n, m});
+      for (std::size_t i = 0; i < want.size(); ++i)
+        ASSERT_EQ(got[i], want[i].bits) << "number " << i << " at " << n << ", " << m;
+    }
+}
+
+TEST(SizeFormulas, FindProductsBlocksAndReciprocals) {
+  expect_found([](Index n, Index m) -> std::vector<PlanNumber> {
+    return {integer(7),
+            integer(n),
+            integer(m - 3),
+            integer(64 * n * m + m + 5),
+            integer(n * n),
+            integer(ceil_div(n, 64)),
+            integer(3 * ceil_div(m - 3, 128)),
+            integer(ceil_div(n * m, 1024)),
+            integer(n * m),
+            number(static_cast<double>(n)),
+            number(1.0 / static_cast<double>(n * m)),
+            number(-1.0 / static_cast<double>(n)),
+            number(2.0 / static_cast<double>(n)),
+            // As wide as it was folded, and as a kernel has it.
+            {DType::f64, tile::scalar_bits(DType::f64, 1.0 / static_cast<double>(n))},
+            {DType::f64, tile::scalar_bits(DType::f64, static_cast<float>(1.0 / static_cast<double>(n)))}};
+  });
+}
+
+TEST(SizeFormulas, ANumberWithoutAFormulaIsAFailure) {
+  for (const Numbers& numbers :
+       {Numbers([](Index n, Index) { return std::vector{integer(n), integer(n % 7)}; }),
+        Numbers([](Index n, Index m) { return std::vector{integer(n * n * m)}; }),
+        Numbers([](Index n, Index) { return std::vector{integer(n > 300 ? n : 300)}; }),
+        Numbers([](Index n, Index) { return std::vector{integer(n), number(std::sqrt(double(n)))}; })})
+    EXPECT_FALSE(SizeFormulas::found(samples_of(numbers)));
+}
+
+// Blocks of n and of n + 5 are as many at each of these sizes, but not at 60.
+TEST(SizeFormulas, TwoFormulasThatDifferBetweenSamplesAreNone) {
+  std::vector<SizeSample> samples;
+  for (const Index n : {10, 40, 41, 42, 70, 100})
+    samples.push_back({{n}, {integer(n), integer(n + 5), integer(ceil_div(n, 64))}});
+  EXPECT_FALSE(SizeFormulas::found(samples));
+}
+
+}  // namespace
+}  // namespace tilewright::passes
