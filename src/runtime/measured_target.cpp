@@ -21,6 +21,11 @@ tile::Target with_ceilings(tile::Target target, const perf::Hardware& ceilings) 
   if (!ceilings.levels.empty()) {
     const perf::MemoryLevel& last = ceilings.levels.back();
     set_if_known(target.cache_bytes_per_s, copy_rate(last.traffic, last.bytes_per_s));
+    // The level before the last is the units' own, where they have one.
+    if (const std::size_t count = ceilings.levels.size(); target.unit_cache_bytes > 0 && count > 1) {
+      const perf::MemoryLevel& own = ceilings.levels[count - 2];
+      set_if_known(target.unit_cache_bytes_per_s, copy_rate(own.traffic, own.bytes_per_s));
+    }
   }
   for (const perf::MathRate& rate : ceilings.vector)
     if (rate.dtype == DType::f32) set_if_known(target.flops_per_s, rate.flops_per_s.value);

@@ -25,8 +25,10 @@ tile::Target cpu_target() {
                       .vector_bytes = kVectorBytes,
                       .row_bytes = Index{512} << 10,
                       .memory_bytes_per_s = kCores * 20e9,
-                      .cache_bytes_per_s = kCores * 120e9,
+                      .cache_bytes_per_s = kCores * 40e9,
                       .cache_bytes = Index{32} << 20,
+                      .unit_cache_bytes_per_s = kCores * 120e9,
+                      .unit_cache_bytes = kCores * (Index{1} << 20),
                       .flops_per_s = kCores * 2.0 * kVectorBytes / 4 * 3e9};
   cpu::fill_fitted(target);
   target.predicted_us = cpu::predicted_us;

@@ -11,6 +11,7 @@
 #include "base/interrupt.h"
 #include "harness/report/table.h"
 #include "harness/run/environment.h"
+#include "ir/text.h"
 #include "pairs/ceilings.h"
 #include "pairs/lab_device.h"
 #include "runtime/device_name.h"
@@ -30,7 +31,7 @@ struct SweepInput {
   int count = 20;
   std::vector<std::string> families, dtypes;
   std::string least_bytes = "1KiB", most_bytes;
-  bool list = false, families_only = false;
+  bool list = false, graphs = false, families_only = false;
 };
 
 // "2GiB", "64 MiB", "4096".
@@ -122,15 +123,17 @@ void run(const SweepInput& in) {
     return;
   }
   const sweep::Limits limits = limits_of(in, cuda);
-  lab::OpenDevice open = lab::open_lab_device({.device = in.list ? "cpu" : in.bench.device,
+  const bool runs = !in.list && !in.graphs;
+  lab::OpenDevice open = lab::open_lab_device({.device = runs ? in.bench.device : "cpu",
                                                .cache_directory = in.bench.cache,
                                                .threads = in.bench.threads},
                                               device_time(in.bench));
   const std::vector<sweep::DrawnWork> programs = draw_all(in, limits, *open.context);
-  if (in.list) {
+  if (in.list)
     for (const sweep::DrawnWork& work : programs) fmt::print("{}\n", work.drawn.text());
-    return;
-  }
+  if (in.graphs)
+    for (const sweep::DrawnWork& work : programs) fmt::print("{}", ir::print(work.traced.graph));
+  if (!runs) return;
   keep_freed_memory();
   const InterruptGuard guard;
   lab::LabDevice& device = open.device;
@@ -194,6 +197,8 @@ void add_bench_sweep(CLI::App& bench) {
       ->delimiter(',');
   sub->add_flag("--families", in->families_only, "List the families");
   sub->add_flag("--list", in->list, "Print the programs, ours and PyTorch's, and run nothing");
+  sub->add_flag("--graphs", in->graphs,
+                "Print the programs as graphs, each of which tw explain takes, and run nothing");
   sub->add_option("--device", in->bench.device, "cpu or cuda:N");
   sub->add_option("--max-bytes", in->most_bytes,
                   "Of a program's traffic (default 2GiB on a GPU, 64MiB on a CPU)");

@@ -37,6 +37,9 @@ struct Target {
   double memory_bytes_per_s = 20e9;
   double cache_bytes_per_s = 200e9;  // last-level cache
   Index cache_bytes = 16 << 20;      // last-level cache
+  // Caches that units have to themselves (second level of cores), all units together; 0: they have none.
+  double unit_cache_bytes_per_s = 0;
+  Index unit_cache_bytes = 0;
   double flops_per_s = 50e9;         // f32 outside matrix units
   double matrix_flops_per_s = 0;     // 16-bit operands on matrix units; 0: it has none
   bool tf32 = false;                 // f32 operands of products may lose all but 10 bits of mantissa
@@ -58,6 +61,11 @@ struct Target {
   // Whether the threads of a program share a tile: what each of them has is combined once, after a loop. A
   // program of one thread adds the blocks of a loop up one after another.
   bool shares_tiles() const { return max_threads > 1; }
+  // The rate of the nearest cache that holds so many bytes beside as many others, or memory's.
+  double bytes_per_s(double bytes) const {
+    if (2 * bytes < static_cast<double>(unit_cache_bytes)) return unit_cache_bytes_per_s;
+    return 2 * bytes < static_cast<double>(cache_bytes) ? cache_bytes_per_s : memory_bytes_per_s;
+  }
   // Elements of so many bytes that the threads of one block keep in registers: narrow ones are computed in
   // f32.
   Index held_elements(Index element_bytes) const {

@@ -37,8 +37,8 @@ double compute_us(const tile::KernelCost& cost, const tile::Target& target) {
 }
 
 double program_us(const tile::KernelCost& cost, double programs, const tile::Target& target) {
-  // The rates are those of all cores together.
-  const double bytes_us = 1e6 * cost.bytes_accessed() / target.cache_bytes_per_s;
+  // The rates are those of all cores together; most accesses are near.
+  const double bytes_us = 1e6 * cost.bytes_accessed() / target.bytes_per_s(0);
   return std::max(compute_us(cost, target), bytes_us) * target.units / programs;
 }
 
@@ -58,6 +58,12 @@ double share_not_read(const tile::Kernel& kernel, const std::vector<std::int64_t
   return all > 0 ? not_read / all : 1;
 }
 
+bool has_dot(const tile::Kernel& kernel) {
+  bool found = false;
+  tile::for_each_op(kernel.body, [&](const tile::Op& op) { found = found || op.kind == tile::OpKind::dot; });
+  return found;
+}
+
 }  // namespace
 
 double predict_program_us(const tile::Kernel& kernel, const tile::Target& target) {
@@ -75,8 +81,12 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
                busy = std::min(1.0, cores / units),
                moving = std::min(1.0, cores / (target.alone_share * units));
   const double resident = kResidentShare * static_cast<double>(target.cache_bytes);
-  const bool cached = cost.work.bytes() <= resident;
-  const double rate = cached ? target.cache_bytes_per_s : target.memory_bytes_per_s;
+  const double unique = cost.work.bytes(), rate = target.bytes_per_s(unique);
+  const bool cached = unique <= resident, near = 2 * unique < static_cast<double>(target.unit_cache_bytes);
+  // What a program without products reads again has left its core's cache where all that it touches did.
+  const bool again = !has_dot(kernel) && target.unit_cache_bytes > 0 &&
+                     2 * unique / programs * units > static_cast<double>(target.unit_cache_bytes);
+  const double moved = again ? std::max(unique, cost.bytes_accessed()) : unique;
   // Rows that a reduction walks first and others after it: the next ones are fetched meanwhile (row_walks.h).
   bool walks_again = false;
   tile::for_each_op(
@@ -92,8 +102,8 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
       // again.
       const double stored = cost.work.bytes_written;
       const bool fits = stored <= resident;
-      double bytes = cost.work.bytes();
-      if (!streaming && !cached) bytes += stored * not_read;
+      double bytes = moved;
+      if (!streaming && !near) bytes += stored * not_read;
       if (streaming && fits) bytes += 2 * stored;
       // Fewer chains hide less latency; many spill.
       const double chains = unroll == 4 ? 1.0 : unroll == 2 ? kOfTwoChains : kOfEightChains;

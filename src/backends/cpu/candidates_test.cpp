@@ -1,6 +1,7 @@
 // What is predicted of kernels that keep a part of the cores at work.
 #include "backends/cpu/candidates.h"
 
+#include <tilewright/tile/builder.h>
 #include <tilewright/tile/text.h>
 
 #include <gtest/gtest.h>
@@ -43,6 +44,44 @@ TEST(PredictedTime, LeavesCoresIdleThatHaveNoProgram) {
 TEST(PredictedTime, LeavesTheOtherCoresAsleepForLittleWork) {
   EXPECT_DOUBLE_EQ(us(8, 8, 1e11), us(8, 1, 1e11));
   EXPECT_LT(us(800, 8, 1e11), us(800, 1, 1e11) / 4);
+}
+
+// Eight programs read their rows once, or once more after a sum of them.
+double us_of_rows(Index columns, int times) {
+  tile::Builder k("rows");
+  const tile::View x = k.view("x", DType::f32, {8, columns}), y = k.view("y", DType::f32, {8});
+  const tile::Value row = k.program_id(0);
+  tile::Value sum = k.literal(DType::f32, 0.0);
+  for (int time = 0; time < times; ++time)
+    sum = k.loop(Index{0}, columns, Index{4096}, {sum},
+                 [&](tile::Value i, const std::vector<tile::Value>& carried) {
+                   const tile::Value part = k.load(x, {row, i}, {.shape = {4096}});
+                   return std::vector<tile::Value>{carried[0] + k.reduce(tile::Monoid::sum, part, 0)};
+                 })[0];
+  k.store(y, {row}, sum);
+  const tile::Kernel kernel = k.finish({{{8, 1}}});
+  const tile::Target target{.units = 2,
+                            .memory_bytes_per_s = 40e9,
+                            .cache_bytes_per_s = 80e9,
+                            .cache_bytes = Index{256} << 20,
+                            .unit_cache_bytes_per_s = 240e9,
+                            .unit_cache_bytes = Index{4} << 20,
+                            .flops_per_s = 1e15,
+                            .launch_s = 0};
+  return predicted_us(kernel, target);
+}
+
+TEST(PredictedTime, FollowsTheCacheThatHoldsWhatIsRead) {
+  const double small = us_of_rows(1 << 15, 1), middle = us_of_rows(1 << 20, 1),
+               large = us_of_rows(1 << 23, 1);
+  // The shared cache has a third of the rate of the cores' own; the small launch stays on one of two cores.
+  EXPECT_NEAR(middle / small, 32 * 3 / 2.0, 0.1);
+  EXPECT_NEAR(large / middle, 8 * 2, 0.1);  // of memory
+}
+
+TEST(PredictedTime, CountsWhatIsReadAgainWhereACoresCacheHasLostIt) {
+  EXPECT_NEAR(us_of_rows(1 << 15, 2) / us_of_rows(1 << 15, 1), 1, 0.01);
+  EXPECT_NEAR(us_of_rows(1 << 20, 2) / us_of_rows(1 << 20, 1), 2, 0.01);
 }
 
 }  // namespace

@@ -63,8 +63,7 @@ bool at_matrix_rate(const DotProblem& p, const Target& target) {
 double split_k_combine_us(const DotProblem& p, Index split_k, const Target& target) {
   if (split_k == 1) return 0;
   const double bytes = 4 * static_cast<double>(split_k * p.batch * p.m * p.n);
-  const bool cached = 2 * bytes < static_cast<double>(target.cache_bytes);
-  const double read_s = bytes / (cached ? target.cache_bytes_per_s : target.memory_bytes_per_s);
+  const double read_s = bytes / target.bytes_per_s(bytes);
   return (target.launch_s + bytes / (target.burst_share * target.memory_bytes_per_s) + read_s) * 1e6;
 }
 

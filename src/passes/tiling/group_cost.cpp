@@ -113,8 +113,7 @@ void count_programs(const LoopNest& nest, const TileShape& shape, const tile::Ta
   for (int s : epilogue_reductions_in_parts(nest, shape)) {  // written by one kernel, read by the next
     const double bytes = 2 * static_cast<double>(elements_of_parts(nest, shape, s)) *
                          static_cast<double>(size_bytes(nest.exprs[at(s)].dtype));
-    cost.bytes += bytes;
-    if (bytes < static_cast<double>(target.cache_bytes)) cost.cached_bytes += bytes;
+    cost.move(bytes, bytes / 2, target);
   }
 }
 
@@ -202,25 +201,18 @@ GroupCost group_cost(const ir::Graph& graph, const CutProgram& cut, const tile::
     double& bytes = read[s.node];
     bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
   }
-  const auto move = [&](double bytes, const ir::Type& type) {
-    cost.bytes += bytes;
-    if (bytes_of(type) * 2 < static_cast<double>(target.cache_bytes)) cost.cached_bytes += bytes;
-  };
-  for (const auto& [node, bytes] : read) move(bytes, graph.type(node));
+  for (const auto& [node, bytes] : read) cost.move(bytes, bytes_of(graph.type(node)), target);
   for (const ProgramOutput& o : nest.outputs) {
     if (o.node < 0) continue;  // partial results: small beside what they are made of
     const ir::Type& type = graph.type(o.node);
     // What is copied around a block is not counted: it is the same in whatever group.
     const double block = touched(o.offset, nest) * static_cast<double>(size_bytes(type.dtype));
-    move(o.keeps >= 0 ? block : bytes_of(type) * (o.accumulate ? 2 : 1), type);
+    cost.move(o.keeps >= 0 ? block : bytes_of(type) * (o.accumulate ? 2 : 1), bytes_of(type), target);
   }
   return cost;
 }
 
 double GroupCost::seconds(const tile::Target& target) const {
-  // Buffer by buffer: of two groups that become one nothing moves slower than before.
-  const double memory_s =
-      cached_bytes / target.cache_bytes_per_s + (bytes - cached_bytes) / target.memory_bytes_per_s;
   const double dot_s = dot_flops > 0 ? dot_flops / dots.flops_per_s : 0;
   return launches * target.launch_s + waiting_s +
          std::max(memory_s, flops / target.flops_per_s + dot_s) / busy;

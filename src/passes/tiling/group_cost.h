@@ -11,14 +11,19 @@ namespace tilewright::passes {
 // Bytes a group must move (each buffer element it touches once) and FLOPs it does; what fusion compares.
 struct GroupCost {
   double bytes = 0;
-  double cached_bytes = 0;  // of these, those of buffers that the last-level cache may hold
-  double flops = 0;         // apart from the dot's
+  double memory_s = 0;  // for these, each buffer's at the rate of the cache that may hold it
+  double flops = 0;     // apart from the dot's
   double dot_flops = 0;
   DotRate dots;          // at which they are done
   double busy = 1;       // how much of the machine the programs of a kernel with a dot keep at work
   double waiting_s = 0;  // for memory, in loops that have no dot to hide it behind
   int launches = 1;
   double seconds(const tile::Target& target) const;
+  // So many bytes of a buffer of so many.
+  void move(double moved, double buffer_bytes, const tile::Target& target) {
+    bytes += moved;
+    memory_s += moved / target.bytes_per_s(buffer_bytes);
+  }
 };
 // What a value takes in memory.
 double bytes_of(const ir::Type& type);

@@ -124,10 +124,12 @@ tile::Target host_tile_target(Isa isa, int threads) {
   if (l2 > 0) t.row_bytes = l2 / 2;
   if (std::max(l2, l3) > 0) t.cache_bytes = std::max(l2, l3);
   // Rules of thumb that rank schedules until the probes have measured the machine: a core moves 20 GB/s to
-  // and from memory (several share a socket's 200), six times that in its caches, and runs two vector
-  // operations a cycle.
+  // and from memory (several share a socket's 200), twice that in the cache that all cores share, six times
+  // that in its own, and runs two vector operations a cycle.
   t.memory_bytes_per_s = std::min(20e9 * threads, 200e9);
-  t.cache_bytes_per_s = 120e9 * threads;
+  t.unit_cache_bytes_per_s = 120e9 * threads;
+  t.unit_cache_bytes = l2 * threads;
+  t.cache_bytes_per_s = l3 > 0 ? 40e9 * threads : t.unit_cache_bytes_per_s;
   t.flops_per_s = threads * 2.0 * t.vector_bytes / 4 * 3e9;
   t.launch_s = 1e-6;
   fill_fitted(t);

@@ -121,13 +121,20 @@ void LoopBody::print_store(int i, Pass& pass) {
   k_.code.close();
 }
 
-// Offsets of a gather or scatter, whose indices begin at operand `first`: "row * 1024 + column".
+// Offsets of a gather or scatter, whose indices begin at operand `first`: "row * 1024 + column". Where its
+// lanes lie side by side it is the first one's.
 std::string LoopBody::offsets_text(int i, std::size_t first, int copy, Pass& pass) {
   const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(instr(i).op->param)];
+  const int walked = lanes_.walked_index(i);
   std::vector<std::string> indices;
-  bool vector = false;
+  bool vector = walked >= 0;
   for (std::size_t d = 0; d < view.extents.size(); ++d) {
-    const Term t = expressions_.term(instr(i).operands[first + d], copy, pass);
+    const printer::Ref& index = instr(i).operands[first + d];
+    if (static_cast<int>(first + d) == walked) {
+      indices.push_back("(" + expressions_.first_text(index, copy, pass) + ")");
+      continue;
+    }
+    const Term t = expressions_.term(index, copy, pass);
     vector = vector || t.form == Form::vector;
     indices.push_back(t.text);
   }
@@ -136,7 +143,7 @@ std::string LoopBody::offsets_text(int i, std::size_t first, int copy, Pass& pas
 }
 
 std::string LoopBody::gather_text(int i, int copy, Pass& pass) {
-  k_.include("tw_cpu/strided.h");
+  k_.include("tw_cpu/strided.h");  // with masked.h
   const tile::Op& op = *instr(i).op;
   std::string lanes = pass.masked && is_ragged() ? count_mask(pass) : "";
   if (op.masked) {
@@ -148,8 +155,10 @@ std::string LoopBody::gather_text(int i, int copy, Pass& pass) {
     Term fill{.text = literal(dtype, op.number), .dtype = dtype};
     lanes = fmt::format(", {}, {}", lanes, as_vector(k_, fill));
   }
-  return fmt::format("{}({}, {}{})", is_bool(dtype) ? "gather_bool" : "gather",
-                     k_.views[static_cast<std::size_t>(op.param)], offsets_text(i, 0, copy, pass), lanes);
+  const bool side_by_side = lanes_.walked_index(i) >= 0;
+  return fmt::format("{}{}({}{}{}{})", side_by_side ? "load" : "gather", is_bool(dtype) ? "_bool" : "",
+                     k_.views[static_cast<std::size_t>(op.param)], side_by_side ? " + " : ", ",
+                     offsets_text(i, 0, copy, pass), lanes);
 }
 
 void LoopBody::print_indexed_effect(int i, Pass& pass) {
@@ -163,9 +172,13 @@ void LoopBody::print_indexed_effect(int i, Pass& pass) {
       lanes = exist.empty() ? own : fmt::format("{} & {}", own, exist);
     }
     const Term value = expressions_.term(instr(i).operands[0], copy, pass);
-    k_.code.line("{}{}({}, {}, {}, {});", op.kind == OpKind::scatter ? "scatter" : "atomic_add",
+    const bool side_by_side = lanes_.walked_index(i) >= 0;
+    k_.code.line("{}{}({}{}{}, {}, {});",
+                 op.kind == OpKind::atomic_add ? "atomic_add"
+                 : side_by_side                ? "store"
+                                               : "scatter",
                  is_bool(value.dtype) ? "_bool" : "", k_.views[static_cast<std::size_t>(op.param)],
-                 offsets_text(i, 1, copy, pass), as_vector(k_, value), lanes);
+                 side_by_side ? " + " : ", ", offsets_text(i, 1, copy, pass), as_vector(k_, value), lanes);
   }
 }
 

@@ -12,6 +12,8 @@ class LoopExpressions : LoopParts {
   Term term(const printer::Ref& ref, int copy, Pass& pass);
   Term operation(int i, int copy, Pass& pass);
   std::string words_text(int i, int copy, Pass& pass);
+  // The first lane's value of an integer that counts them.
+  std::string first_text(const printer::Ref& ref, int copy, Pass& pass);
   std::string store_text(const Node& n, const std::string& value, int copy, Pass& pass);
 
  private:
@@ -19,7 +21,6 @@ class LoopExpressions : LoopParts {
   std::optional<Term> one_plus_tanh(int i, int copy, Pass& pass);
   Term multiply_add(int i, int side, int copy, Pass& pass);
   void add_first(const printer::Ref& ref, Sum& sum, Pass& pass);
-  std::string first_text(const printer::Ref& ref, int copy, Pass& pass);
   std::string lane_mask_text(int i, int side, int copy, Pass& pass);
 
   const LoopLanes& lanes_;

@@ -62,6 +62,26 @@ bool LoopLanes::is_block_of_words(int i) const {
          counts_lanes(in.operands[1]) && first_is_multiple(in.operands[1], /*words of a block*/ 4);
 }
 
+// The operand of a gather or scatter that is the only index to differ between lanes and counts them, along a
+// dim of stride 1: the lanes lie side by side. -1: none.
+int LoopLanes::walked_index(int i) const {
+  const Instr& in = instr(i);
+  const bool is_gather = in.kind == Instr::Kind::compute && in.op->kind == OpKind::gather;
+  const bool is_scatter = in.kind == Instr::Kind::effect && in.op->kind == OpKind::scatter;
+  if (!is_gather && !is_scatter) return -1;
+  const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(in.op->param)];
+  const int first = is_gather ? 0 : 1;
+  int walked = -1;
+  for (int d = 0; d < static_cast<int>(view.extents.size()); ++d) {
+    const printer::Ref& index = in.operands[static_cast<std::size_t>(first + d)];
+    if (is_uniform(index)) continue;
+    const tile::Dim& stride = view.strides[static_cast<std::size_t>(d)];
+    if (walked >= 0 || !stride.is_constant() || stride.value != 1 || !counts_lanes(index)) return -1;
+    walked = first + d;
+  }
+  return walked;
+}
+
 // Which instructions' lanes somebody reads.
 void LoopLanes::find_needed_lanes() {
   const auto need = [&](const printer::Ref& r) {
@@ -70,9 +90,10 @@ void LoopLanes::find_needed_lanes() {
   for (std::size_t at = part_.instrs.size(); at-- > 0;) {
     const int i = part_.instrs[at];
     if (!is_writing(i) && !node(i).needed) continue;
-    const int side = counting_side(i);
+    const int side = counting_side(i), walked = walked_index(i);
     for (std::size_t o = 0; o < instr(i).operands.size(); ++o) {
-      const bool only_first = static_cast<int>(o) == side || (o == 1 && is_block_of_words(i));
+      const int operand = static_cast<int>(o);
+      const bool only_first = operand == side || operand == walked || (o == 1 && is_block_of_words(i));
       if (!only_first) need(instr(i).operands[o]);
     }
   }

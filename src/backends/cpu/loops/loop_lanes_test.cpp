@@ -68,6 +68,33 @@ TEST(LoopLanesTest, CountingThatMayWrapIsComputed) {
   expect_parity_everywhere(kernel);
 }
 
+// y[r, c] = x[r, first + c] and z[r, c - first] = it, where that is in the row.
+tile::Kernel shifted_row(DType dtype, Index first, Index stride) {
+  Builder k("shifted_row");
+  const View x = k.view("x", dtype, {5, kColumns}, {.strides = {{stride * kColumns, -1}, {stride, -1}}}),
+             y = k.view("y", dtype, {5, kColumns}),
+             z = k.view("z", dtype, {5, kColumns}, {.strides = {{stride * kColumns, -1}, {stride, -1}}});
+  const Value row = k.program_id(0), column = k.arange(kColumns), from = column + first, to = column - first;
+  const Value rows = k.broadcast(row, {kColumns});
+  const Value t = k.gather(x, {rows, from}, {.mask = (from >= 0) & (from < kColumns), .fill = 1});
+  k.store(y, {row, 0}, t);
+  k.scatter(z, {rows, to}, t, (to >= 0) & (to < kColumns));
+  return k.finish({{{5, 1}}});
+}
+
+TEST(LoopLanesTest, IndicesThatCountLanesAreVectorsOfMemory) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::u8, DType::boolean})
+    for (const Index first : {-32, -3, 0, 5, 48}) {
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), first));
+      const tile::Kernel kernel = shifted_row(dtype, first, 1);
+      const std::string text = text_of(kernel);
+      EXPECT_FALSE(contains(text, "gather") || contains(text, "scatter")) << text;
+      expect_parity_everywhere(kernel);
+      EXPECT_TRUE(contains(text_of(shifted_row(dtype, first, 2)), "gather"));
+      expect_parity_everywhere(shifted_row(dtype, first, 2));
+    }
+}
+
 tile::Kernel random_words(Index per_row, Index first) {
   Builder k("random_words");
   const View y = k.view("y", DType::i64, {3, kColumns}), seed = k.view("seed", DType::i64, {1});

@@ -1,12 +1,14 @@
 // Accesses whose lanes are apart: strides, gathers, scatters, atomic additions.
 #pragma once
 #include "tw_cpu/masked.h"
+#include "tw_cpu/zip.h"
 
 namespace tw {
 
-// Every stride-th element, lane by lane.
+// Every stride-th element, lane by lane; of pairs by whole vectors.
 template <class T>
 TW_INLINE vec<T> load_strided(const T* at, i64 stride) {
+  if (stride == 2) return every_other(load(at), load(at + TW_LANES - 1));
   vec<T> x;
 #pragma clang loop unroll(full)
   for (int lane = 0; lane < TW_LANES; ++lane) x[lane] = at[lane * stride];
@@ -21,6 +23,12 @@ TW_INLINE vec<T> load_strided(const T* at, i64 stride, vmask mask, vec<T> fill) 
 }
 template <class T>
 TW_INLINE void store_strided(T* at, i64 stride, vec<T> x) {
+  if (stride == 2) {
+    const vmask first_of_pairs = (convert<vi32>(iota()) & 1) - 1;
+    store(at, zip_first(x, x), first_of_pairs);
+    store(at + TW_LANES, zip_second(x, x), first_of_pairs);
+    return;
+  }
 #pragma clang loop unroll(full)
   for (int lane = 0; lane < TW_LANES; ++lane) at[lane * stride] = x[lane];
 }

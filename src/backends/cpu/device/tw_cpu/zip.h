@@ -1,4 +1,4 @@
-// Lanes of two vectors alternately: the step from which transpositions are made.
+// Lanes of two vectors alternately, the step from which transpositions are made, and back.
 #pragma once
 #include "tw_cpu/core.h"
 
@@ -23,6 +23,17 @@ TW_INLINE V zip_second(V a, V b) {
   return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 #else
   return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#endif
+}
+// Every other one of elements in a row, a0 a2 a4 …, of which a has the first and b, from the last lane of a on, the rest.
+template <class V>
+TW_INLINE V every_other(V a, V b) {
+#if TW_LANES == 16
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif TW_LANES == 8
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15);
+#else
+  return __builtin_shufflevector(a, b, 0, 2, 5, 7);
 #endif
 }
 
