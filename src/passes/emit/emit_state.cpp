@@ -23,9 +23,11 @@ tile::View EmitState::view(const BufferSource& source, DType dtype,
   Index align = kBufferAlign;
   while (bytes % align != 0) align /= 2;
   for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].node != source.node || sources[i].temporary != source.temporary ||
+        sources[i].offset != source.offset)
+      continue;
     const tile::ViewParam& p = k.param(views_[i]);
-    if (sources[i].node == source.node && sources[i].temporary == source.temporary &&
-        sources[i].offset == source.offset && p.strides == strides && p.extents.size() == extents.size() &&
+    if (p.strides == strides && p.extents.size() == extents.size() &&
         std::equal(extents.begin(), extents.end(), p.extents.begin(),
                    [](const Builder::SizeArg& a, const tile::Dim& b) { return a.dim == b; }))
       return views_[i];
@@ -62,7 +64,7 @@ std::string EmitState::unique_name(std::string name) {
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "v" + name;
   std::string unique = name;
-  for (int n = 1; !names_.insert(unique).second; ++n) unique = fmt::format("{}_{}", name, n);
+  for (int& n = numbers_[name]; !names_.insert(unique).second;) unique = fmt::format("{}_{}", name, ++n);
   return unique;
 }
 

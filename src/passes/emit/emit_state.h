@@ -6,6 +6,7 @@
 #include "passes/nest/loop_nest.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -63,6 +64,7 @@ struct EmitState {
   int between_ = 0, bodies_ = 0;
   std::string unique_name(std::string name);
   std::set<std::string> names_;
+  std::map<std::string, int> numbers_;             // that names were given last, by what stands before them
   std::vector<tile::View> views_;                  // beside the sources
   std::vector<bool> shared_terms_;                 // beside the exprs, once it was asked for
   std::optional<std::vector<bool>> dot_operands_;  // beside the exprs, once it was asked for
