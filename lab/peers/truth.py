@@ -9,14 +9,22 @@ import torch
 NARROW = (torch.float32, torch.float16, torch.bfloat16)
 ROUNDOFF = {"f64": 2.0 ** -53, "f32": 2.0 ** -24, "f16": 2.0 ** -11, "bf16": 2.0 ** -8}
 UNDERFLOW = {"f16": 2.0 ** -25}  # half of the least number: what rounding does to smaller ones; of other types no program sees it
-SUMS = 8 * 2.0 ** -24  # what sums in f32 do to each of their terms, at most
+F32 = 2.0 ** -24
+SUMS = 8  # roundings in f32 that sums do to each of their terms, at most
+PRODUCTS = {"aten::mm": 0, "aten::bmm": 0, "aten::mv": 0, "aten::dot": 0, "aten::addmm": 1, "aten::baddbmm": 1, "aten::addmv": 1}  # and their operand with the terms last
 NOISY_RUNS = 2
 OWN_RUN = 1 / 16  # of a result: what PyTorch's own run may be off to count
 
 
-def widened(roundoff, seed, underflow=0.0):
+def of_products(terms):
+    """Roundings in f32 that a product's sums do to each of their terms. A product may add its n terms up one after another. Each of the
+    n partial sums, which are as large as the square root of the terms so far, is rounded: as much in all as if each term were by √(n/2)."""
+    return max(SUMS, (terms / 2) ** 0.5)
+
+
+def widened(roundoff, seed, underflow=0.0, seen=None):
     """A mode in which every op computes in float64, even where the text narrows, and its result is moved by up to `roundoff` of
-    itself and `underflow` at random: as if it had been rounded there."""
+    itself and `underflow` at random: as if it had been rounded there. `seen["terms"]` becomes the most terms of a product's sums."""
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_map
     noise = {}
@@ -41,6 +49,8 @@ def widened(roundoff, seed, underflow=0.0):
             if kwargs.get("dtype") in NARROW:
                 kwargs["dtype"] = torch.float64
             out = func(*args, **kwargs)
+            if seen is not None and func._schema.name in PRODUCTS:
+                seen["terms"] = max(seen["terms"], args[PRODUCTS[func._schema.name]].shape[-1])
             returns = func._schema.returns
             aliases = any(r.alias_info is not None for r in returns)  # a view, or an update in place
             return out if roundoff == 0 or aliases else tree_map(moved, out)
@@ -73,13 +83,15 @@ def in_float64(run, dtype):
     random as programs of this type do."""
     def truth(*inputs):
         wide = [x.double() if x.is_floating_point() else x for x in inputs]
-        with widened(0, 0)[0], step_by_step():
+        seen = {"terms": 1}
+        with widened(0, 0, seen=seen)[0], step_by_step():
             exact = run(*wide)
+        sums = of_products(seen["terms"]) * F32
         exact = exact if isinstance(exact, (tuple, list)) else (exact,)
         spreads = [torch.zeros_like(y, dtype=torch.float64) for y in exact]
         for seed in range(1, NOISY_RUNS + 1):
-            given = [widened(SUMS, 97 * seed + i)[1](x) for i, x in enumerate(wide)]
-            with widened(max(ROUNDOFF[dtype], SUMS), seed, UNDERFLOW.get(dtype, 0.0))[0], step_by_step():
+            given = [widened(sums, 97 * seed + i)[1](x) for i, x in enumerate(wide)]
+            with widened(max(ROUNDOFF[dtype], SUMS * F32), seed, UNDERFLOW.get(dtype, 0.0))[0], step_by_step():
                 spread_by(spreads, exact, run(*given))
         spread_by(spreads, exact, run(*inputs), OWN_RUN)
         return (*exact, *spreads)

@@ -104,6 +104,18 @@ double roundoff(DType dtype) {
   return dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f16 ? 0x1p-11 : sums;
 }
 
+// The same of what a product's sums of `terms` do to each term: they may be added up one after another, and
+// each of the partial sums, as large as the root of the terms so far, is rounded (lab/peers/truth.py).
+double roundoff_of_products(const ir::Graph& graph) {
+  double terms = 1;
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op->name != "matmul") continue;
+    const Shape& a = graph.type(node.operands[0]).shape;
+    terms = std::max(terms, static_cast<double>(a[a.rank() - 1]));
+  }
+  return std::max(roundoff(DType::f32), 0x1p-24 * std::sqrt(terms / 2));
+}
+
 // Half of the least number: what rounding does to smaller ones. Those of other types no program sees.
 double underflow(DType dtype) { return dtype == DType::f16 ? 0x1p-25 : 0; }
 
@@ -119,8 +131,9 @@ ir::HostTensor host_tensor(const ir::Type& type, const lab::HostArray& values) {
 std::vector<std::vector<double>> evaluated(const ir::Graph& graph, const std::vector<ir::HostTensor>& inputs,
                                            std::uint64_t noise) {
   std::uint64_t place = 0;
+  const double of_products = roundoff_of_products(graph);
   const ops::Observer move = [&](const ir::Node& node, ir::HostTensor& value) {
-    const double most = node.op->kind == ir::OpClass::input ? 8 * 0x1p-24 : roundoff(node.type.dtype);
+    const double most = node.op->kind == ir::OpClass::input ? of_products : roundoff(node.type.dtype);
     if (node.op->kind == ir::OpClass::constant) return;
     for (std::size_t i = 0; i < value.f.size(); i += 4) {
       const auto words = philox4x32(noise, place++);
