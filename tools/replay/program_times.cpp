@@ -58,7 +58,63 @@ std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine
   return out;
 }
 
-int run(const std::string& file, const std::string& target, std::size_t shown, bool sources) {
+// The temporaries that are alive when most bytes are: those of one size that kernels of one name write
+// together.
+void print_memory(const tile::Plan& plan) {
+  struct Life {
+    int first = -1, last = -1;
+    std::string writer;
+  };
+  std::vector<Life> lives(plan.buffers.size());
+  for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
+    const tile::PlanStep& step = plan.steps[static_cast<std::size_t>(s)];
+    const auto touch = [&](int buffer, const std::string& by) {
+      Life& life = lives[static_cast<std::size_t>(buffer)];
+      if (life.first < 0) life = {s, s, by};
+      life.last = s;
+    };
+    for (const tile::ViewBinding& v : step.views)
+      touch(v.buffer, plan.kernels[static_cast<std::size_t>(step.kernel)].name);
+    for (const int b : {step.buffer, step.from})
+      if (b >= 0) touch(b, step.from < 0 ? "zeros" : "copy");
+  }
+  const auto bytes_of = [&](std::size_t b) {
+    return plan.buffers[b].elements * static_cast<Index>(size_bytes(plan.buffers[b].dtype));
+  };
+  const auto alive = [&](std::size_t b, int step) {
+    return plan.buffers[b].role == tile::PlanBuffer::Role::temporary && lives[b].first >= 0 &&
+           lives[b].first <= step && step <= lives[b].last;
+  };
+  Index most = 0;
+  int peak = 0;
+  for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
+    Index bytes = 0;
+    for (std::size_t b = 0; b < lives.size(); ++b) bytes += alive(b, s) ? bytes_of(b) : 0;
+    if (bytes > most) most = bytes, peak = s;
+  }
+  std::map<std::string, std::pair<int, Index>> together;
+  for (std::size_t b = 0; b < lives.size(); ++b) {
+    if (!alive(b, peak)) continue;
+    const tile::PlanBuffer& buffer = plan.buffers[b];
+    const std::string stem = lives[b].writer.substr(0, lives[b].writer.find_last_of('_'));
+    auto& [count, bytes] = together[fmt::format("{}[{}] by {}", name(buffer.dtype), buffer.elements, stem)];
+    ++count;
+    bytes += bytes_of(b);
+  }
+  std::vector<std::pair<std::string, std::pair<int, Index>>> rows(together.begin(), together.end());
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
+  const auto megabytes = [](Index bytes) { return static_cast<double>(bytes) * 1e-6; };
+  fmt::print(
+      "most alive: {:.1f} MB in {} temporaries at step {} of {}, arena {:.1f} MB\n", megabytes(most),
+      std::count_if(lives.begin(), lives.end(),
+                    [&](const Life& l) { return alive(static_cast<std::size_t>(&l - lives.data()), peak); }),
+      peak, plan.steps.size(), megabytes(plan.arena_bytes));
+  for (const auto& [what, sum] : rows)
+    fmt::print("{:10.1f} MB  {:3} x {}\n", megabytes(sum.second), sum.first, what);
+}
+
+int run(const std::string& file, const std::string& target, std::size_t shown, bool sources, bool memory) {
   const Machine machine = make_machine(target);
   const auto graph = ir::parse(text_of(file), ops::all_ops());
   if (!graph) throw Error(file + ": " + graph.error().message);
@@ -78,6 +134,7 @@ int run(const std::string& file, const std::string& target, std::size_t shown, b
                l.predicted_us, l.megabytes, l.gigaflops, l.name, l.schedule);
     if (sources) fmt::print("{}\n", l.source);
   }
+  if (memory) print_memory(compiled.plan);
   return 0;
 }
 
@@ -88,15 +145,16 @@ int run(const std::string& file, const std::string& target, std::size_t shown, b
 int main(int argc, char** argv) {
   std::string file, target = "sm_90a";
   std::size_t shown = 40;
-  bool sources = false;
+  bool sources = false, memory = false;
   CLI::App app("Predicted times of a graph file's launches on a machine that need not be there.");
   app.add_option("graph", file, "a graph text file, as tw explain --dump writes")->required();
   app.add_option("--target", target, "cpu, sm_80 or sm_90a");
   app.add_option("--kernels", shown, "how many are shown");
   app.add_flag("--sources", sources, "with their tile IR and printed text");
+  app.add_flag("--memory", memory, "and the temporaries that are alive when most bytes are");
   CLI11_PARSE(app, argc, argv);
   try {
-    return tilewright::replay::run(file, target, shown, sources);
+    return tilewright::replay::run(file, target, shown, sources, memory);
   } catch (const std::exception& error) {
     fmt::print(stderr, "program_times: {}\n", error.what());
     return 2;
