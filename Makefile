@@ -60,8 +60,9 @@ ubsan: asan
 tsan: ## the unit tests under Clang's thread sanitizer
 	@scripts/setup.sh build test clang
 	@cmake --preset tsan >/dev/null
-	@$(PHASE) "build, tsan" cmake --build build-tsan -j $(JOBS) --target unit_tests
+	@$(PHASE) "build, tsan" cmake --build build-tsan -j $(JOBS) --target unit_tests test_compile
 	@OPENBLAS_NUM_THREADS=1 $(PHASE) "tests, tsan" $(CTEST) --test-dir build-tsan -L unit  # its threads are not instrumented
+	@$(PHASE) "compiled functions, tsan" build-tsan/test_compile --gtest_brief=1 --gtest_filter='*Threads*:*Contexts*:*DynamicRanges*'
 
 lint: build/compile_commands.json ## clang-format and clang-tidy over everything that changed since it was clean
 	@scripts/setup.sh lint

@@ -86,6 +86,7 @@ constexpr double kMostTimes = 10;
 constexpr std::size_t kSmallWork = 20000, kSmallOperations = 2000, kFewMembers = 500;
 
 TEST_P(CompileTime, GrowsWithTheProgram) {
+  if (!kCountsAllocations) GTEST_SKIP() << "allocations are not counted here";
   const auto& [family, derivative] = GetParam();
   for (const tile::Target& target : {cpu_target(), h200_target()}) {
     const ir::Graph small = program_of(*family, derivative, family->size),
@@ -182,6 +183,7 @@ TEST(CompileTime, RepeatedLayersAreTriedOnce) {
 
 // What is behind a value is known from what is behind its operands, however long the chain of views is.
 TEST(CompileTime, RecomputableTakesEachNodeOnce) {
+  if (!kCountsAllocations) GTEST_SKIP() << "allocations are not counted here";
   const auto allocations_of = [&](int n) {
     const ir::Graph graph =
         passes::materialize(program_of(family_named("rotations"), Derivative::first, n), h200_target());
@@ -194,6 +196,7 @@ TEST(CompileTime, RecomputableTakesEachNodeOnce) {
 
 // Each product is looked at by itself: what that takes does not grow with the program around it.
 TEST(CompileTime, MaterializeTakesEachProductByItself) {
+  if (!kCountsAllocations) GTEST_SKIP() << "allocations are not counted here";
   for (const char* family : layer_families()) {
     const auto allocations_of = [&](int layers) {
       const ir::Graph graph = program_of(family_named(family), Derivative::first, layers);

@@ -20,6 +20,8 @@ std::size_t allocations() { return counter().load(); }
 
 }  // namespace tilewright::test
 
+// The thread sanitizer brings its own.
+#ifndef TW_THREAD_SANITIZER
 void* operator new(std::size_t bytes) {
   counter().fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
@@ -27,3 +29,4 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif

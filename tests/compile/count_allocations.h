@@ -4,7 +4,20 @@
 
 #include <cstddef>
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TW_THREAD_SANITIZER 1
+#endif
+#endif
+
 namespace tilewright::test {
+
+// Whether they are counted at all: under the thread sanitizer they are not.
+#ifdef TW_THREAD_SANITIZER
+inline constexpr bool kCountsAllocations = false;
+#else
+inline constexpr bool kCountsAllocations = true;
+#endif
 
 std::size_t allocations();
 
