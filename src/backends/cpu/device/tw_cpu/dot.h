@@ -5,6 +5,7 @@
 // is stored again.
 #pragma once
 #include "tw_cpu/dot_pack.h"
+#include "tw_cpu/dot_tiles.h"
 
 namespace tw {
 
@@ -27,9 +28,6 @@ struct DotRoom {
   static constexpr i64 kBytes = kRight * (i64)sizeof(typename E::word);
   static constexpr i64 kStride = kSteps + TW_LANES;  // rows of a power of two would meet in the cache
 };
-
-// What products are added to: c as it is, or nothing yet.
-enum class DotStart { sums, zeros };
 
 template <class E, DotStart Start, int Rows, int Vectors, i64 Stride, i64 Width>
 static __attribute__((noinline)) void dot_block(const typename E::word* left, const typename E::word* right,
@@ -108,14 +106,10 @@ static void dot_all_rows(const typename E::word* left, const typename E::word* r
     dot_rows<E, Room, Start, 1, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
 }
 
-// c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist (`=` for DotStart::zeros); c's rows
-// have room for whole vectors, `room` for DotRoom::kRight words. a may be stored in another type of the same
-// words.
-template <class E, int Columns, int Depth, DotStart Start = DotStart::sums, class A>
-static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
-                void* room) {
-  typedef DotRoom<E, Columns, Depth> Room;
-  auto* right = (typename E::word*)room;
+// dot by vector registers: rows of a are packed a few at a time.
+template <class E, class Room, DotStart Start, class A>
+static void dot_by_vectors(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
+                           typename E::word* right) {
   alignas(64) typename E::word left[kDotPackedRows * Room::kStride];
   const i64 inner = a.inner > b.inner ? a.inner : b.inner, steps = (inner + E::kDepth - 1) / E::kDepth;
   dot_pack_right<E, Room>(b, b.outer, steps, right);
@@ -125,6 +119,19 @@ static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum*
     dot_all_rows<E, Room, Start, Room::kStride>(left, right, c + m * c_stride, c_stride, rows, b.outer,
                                                 steps);
   }
+}
+
+// c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist (`=` for DotStart::zeros); c's rows
+// have room for whole vectors, `room` for DotRoom::kRight words. a may be stored in another type of the same
+// words.
+template <class E, int Columns, int Depth, DotStart Start = DotStart::sums, class A>
+static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
+                void* room) {
+  typedef DotRoom<E, Columns, Depth> Room;
+  if constexpr (TilesOf<E>::kThere)
+    return dot_by_tiles<Columns, Depth, Start, Room::kBytes>(as_tiles(a), as_tiles(b), c, c_stride, room);
+  else
+    dot_by_vectors<E, Room, Start>(a, b, c, c_stride, (typename E::word*)room);
 }
 
 // The same with a in the caches, its words as they are multiplied, `Stride` of them from one row to the next
