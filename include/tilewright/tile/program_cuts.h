@@ -70,8 +70,8 @@ struct VectorDots {
   friend bool operator==(const VectorDots&, const VectorDots&) = default;
 };
 
-// A unit that multiplies packed blocks: whole `rows` and `columns`, whole `step_bytes` of the depth, of which a
-// block has `depth_bytes`.
+// A unit that multiplies packed blocks: whole `rows` and `columns`, whole `step_bytes` of the depth, of which
+// a block has `depth_bytes`.
 struct PackedUnit {
   Index rows = 1, columns = 1, step_bytes = 1, depth_bytes = 1;
   double speed = 1;  // elements that it multiplies while vectors multiply one

@@ -65,8 +65,7 @@ class PackedTiles {
   }
 
   double multiply_cycles(Index bm, Index bn, double depth, Index lanes) const {
-    const double vectors =
-        depth / static_cast<double>(lanes) * static_cast<double>(p_.operand_bytes()) / 4;
+    const double vectors = depth / static_cast<double>(lanes) * static_cast<double>(p_.operand_bytes()) / 4;
     if (const tile::PackedUnit* by = unit())
       return static_cast<double>(round_up(bm, by->rows) * round_up(bn, by->columns)) * vectors / by->speed;
     return static_cast<double>(bm * round_up(bn, lanes)) * vectors;

@@ -63,8 +63,10 @@ struct TileElement {
   static constexpr int kDepth = sizeof(word) / sizeof(stored);
   static inline __attribute__((always_inline)) vu32 words(const stored* at) { return load((const u32*)at); }
   static inline __attribute__((always_inline)) vu32 place(vec<stored> x, int d) {
-    if constexpr (sizeof(stored) == 1) return convert<vu32>(bits_as<vu8>(x)) << (8 * d);
-    else return convert<vu32>(x) << (16 * d);
+    if constexpr (sizeof(stored) == 1)
+      return convert<vu32>(bits_as<vu8>(x)) << (8 * d);
+    else
+      return convert<vu32>(x) << (16 * d);
   }
   static inline __attribute__((always_inline)) vu32 left(vu32 x) { return x; }
 };

@@ -1,6 +1,6 @@
-// Dots by tile registers: eight of 16 rows of 64 bytes, and an instruction that adds the product of two of them
-// to a third. A tile of a is 16 rows of 16 words; one of b 16 steps of 16 columns' words, as dot_pack.h packs
-// both already.
+// Dots by tile registers: eight of 16 rows of 64 bytes, and an instruction that adds the product of two of
+// them to a third. A tile of a is 16 rows of 16 words; one of b 16 steps of 16 columns' words, as dot_pack.h
+// packs both already.
 #pragma once
 #include "tw_cpu/dot_pack.h"
 
@@ -24,13 +24,13 @@ struct TileRegisters {
 
 #ifdef TW_TILES
 
-// Rows of a tile, its words in a row, and what is multiplied at once: 2 x 2 tiles of c, for which two of a and
-// two of b are read. They take all eight registers.
+// Rows of a tile, its words in a row, and what is multiplied at once: 2 x 2 tiles of c, for which two of a
+// and two of b are read. They take all eight registers.
 constexpr i64 kTile = 16, kTileBlock = 2 * kTile;
 static_assert(kTile == TW_LANES);
 
-// Rows of a are fetched ahead beside so many columns: a line of a row then takes 16 cycles to multiply, and to
-// ask for it one or two.
+// Rows of a are fetched ahead beside so many columns: a line of a row then takes 16 cycles to multiply, and
+// to ask for it one or two.
 constexpr i64 kFetchedColumns = 256;
 
 template <class E, int Columns, int Depth>
@@ -50,8 +50,8 @@ struct TileRows {
 
 // Down x Across tiles of c, along the whole inner dimension.
 template <class E, DotStart Start, int Down, int Across>
-static __attribute__((noinline)) void tile_block(TileRows left, const u32* right, typename E::sum* c, i64 c_stride,
-                                                 i64 steps) {
+static __attribute__((noinline)) void tile_block(TileRows left, const u32* right, typename E::sum* c,
+                                                 i64 c_stride, i64 steps) {
   const i64 row = c_stride * (i64)sizeof(*c), right_row = kTileBlock * (i64)sizeof(u32);
   typename E::sum* const below = c + kTile * c_stride;
   if constexpr (Start == DotStart::zeros) {
@@ -87,7 +87,8 @@ static __attribute__((noinline)) void tile_block(TileRows left, const u32* right
 
 // A block of which c has only `rows` rows goes by a copy of them.
 template <class E, DotStart Start, int Down, int Across>
-static void tile_edge(TileRows left, const u32* right, typename E::sum* c, i64 c_stride, i64 steps, i64 rows) {
+static void tile_edge(TileRows left, const u32* right, typename E::sum* c, i64 c_stride, i64 steps,
+                      i64 rows) {
   alignas(64) typename E::sum copy[Down * kTile * kTileBlock];
   if constexpr (Start == DotStart::sums)
     for (i64 r = 0; r < rows; ++r)
@@ -124,15 +125,17 @@ static FetchAhead rows_after(const DotOperand<E>& a, i64 m) {
 
 // At most Down tiles of rows of c, all columns; `next` meanwhile.
 template <class E, class Room, DotStart Start, int Down>
-static void tile_rows(TileRows left, const u32* right, typename E::sum* c, i64 c_stride, i64 columns, i64 steps,
-                      i64 rows, const FetchAhead& next) {
+static void tile_rows(TileRows left, const u32* right, typename E::sum* c, i64 c_stride, i64 columns,
+                      i64 steps, i64 rows, const FetchAhead& next) {
   const i64 panels = (columns + kTileBlock - 1) / kTileBlock;
   for (i64 n = 0, panel = 0; n < columns; n += kTileBlock, right += Room::kPanel, ++panel) {
     next.part(next.rows * panel / panels, next.rows * (panel + 1) / panels);
     const bool two = n + kTile < columns;
     if (rows == Down * kTile) {
-      if (two) tile_block<E, Start, Down, 2>(left, right, c + n, c_stride, steps);
-      else tile_block<E, Start, Down, 1>(left, right, c + n, c_stride, steps);
+      if (two)
+        tile_block<E, Start, Down, 2>(left, right, c + n, c_stride, steps);
+      else
+        tile_block<E, Start, Down, 1>(left, right, c + n, c_stride, steps);
     } else if (two) {
       tile_edge<E, Start, Down, 2>(left, right, c + n, c_stride, steps, rows);
     } else {
@@ -150,7 +153,8 @@ static DotOperand<T> as_tiles(const DotOperand<E>& x) {
 // the cache.
 template <class E>
 static bool stands_in_tiles(const DotOperand<E>& a, i64 steps, i64 rows) {
-  return rows % kTile == 0 && a.inner_stride == 1 && a.inner >= steps * E::kDepth && a.outer_stride <= 2 * a.inner;
+  return rows % kTile == 0 && a.inner_stride == 1 && a.inner >= steps * E::kDepth &&
+         a.outer_stride <= 2 * a.inner;
 }
 
 // dot of dot.h.
