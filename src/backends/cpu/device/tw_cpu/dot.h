@@ -21,10 +21,19 @@ constexpr int dot_vectors = (TW_LANES == 16 ? 16 : 8) / (int)sizeof(typename E::
 // What is packed of b and of a, in words: `Depth` elements along the inner dimension at most.
 template <class E, int Columns, int Depth>
 struct DotRoom {
+  // Panels of even widths, of which the last may be narrower. Fewer columns than registers have room for
+  // leave them to more rows: as many chains of sums hide an addition's latency.
+  static constexpr int kColumnVectors = (Columns + TW_LANES - 1) / TW_LANES;
+  static constexpr int kPanels = (kColumnVectors + dot_vectors<E> - 1) / dot_vectors<E>;
+  static constexpr int kVectors = (kColumnVectors + kPanels - 1) / kPanels;
+  static constexpr int kLastVectors = kColumnVectors - (kPanels - 1) * kVectors;
+  static constexpr int kFitting = kDotRows * dot_vectors<E> / kVectors;
+  static constexpr int kRows = kFitting < 2 * kDotRows ? kFitting : 2 * kDotRows;
+  static_assert(kDotPackedRows % kRows == 0);
   static constexpr i64 kSteps = ((Depth + E::kDepth - 1) / E::kDepth + TW_LANES - 1) / TW_LANES * TW_LANES;
-  static constexpr i64 kWidth = dot_vectors<E> * TW_LANES;
+  static constexpr i64 kWidth = kVectors * TW_LANES;
   static constexpr i64 kPanel = (kSteps + E::kCorrects) * kWidth;
-  static constexpr i64 kRight = (Columns + kWidth - 1) / kWidth * kPanel;
+  static constexpr i64 kRight = kPanels * kPanel;
   static constexpr i64 kBytes = kRight * (i64)sizeof(typename E::word);
   static constexpr i64 kStride = kSteps + TW_LANES;  // rows of a power of two would meet in the cache
 };
@@ -67,10 +76,15 @@ static void dot_rows(const typename E::word* left, const typename E::word* right
                      i64 c_stride, i64 columns, i64 steps) {
   constexpr i64 kWidth = Room::kWidth;
   for (i64 n = 0; n < columns; n += kWidth, right += Room::kPanel) {
-    if (n + kWidth <= columns) {
-      dot_block<E, Start, Rows, dot_vectors<E>, Stride, kWidth>(left, right, c + n, c_stride, steps);
+    if (columns - n > kWidth - TW_LANES) {  // c has room for whole vectors
+      dot_block<E, Start, Rows, Room::kVectors, Stride, kWidth>(left, right, c + n, c_stride, steps);
       continue;
     }
+    if constexpr (Room::kLastVectors > 1 && Room::kLastVectors < Room::kVectors)
+      if (columns - n > (Room::kLastVectors - 1) * TW_LANES && columns - n <= Room::kLastVectors * TW_LANES) {
+        dot_block<E, Start, Rows, Room::kLastVectors, Stride, kWidth>(left, right, c + n, c_stride, steps);
+        continue;
+      }
     for (i64 v = 0; n + v < columns; v += TW_LANES)
       dot_block<E, Start, Rows, 1, Stride, kWidth>(left, right + v, c + n + v, c_stride, steps);
   }
@@ -97,9 +111,13 @@ template <class E, class Room, DotStart Start, i64 Stride>
 static void dot_all_rows(const typename E::word* left, const typename E::word* right, typename E::sum* c,
                          i64 c_stride, i64 rows, i64 columns, i64 steps) {
   i64 r = 0;
-  for (; r + kDotRows <= rows; r += kDotRows)
-    dot_rows<E, Room, Start, kDotRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns,
-                                               steps);
+  for (; r + Room::kRows <= rows; r += Room::kRows)
+    dot_rows<E, Room, Start, Room::kRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride,
+                                                  columns, steps);
+  if constexpr (Room::kRows == 2 * kDotRows)
+    for (; r + kDotRows <= rows; r += kDotRows)
+      dot_rows<E, Room, Start, kDotRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride,
+                                                 columns, steps);
   for (; r + 2 <= rows; r += 2)
     dot_rows<E, Room, Start, 2, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
   if (r < rows)
