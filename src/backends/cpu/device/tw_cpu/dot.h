@@ -34,7 +34,7 @@ struct DotRoom {
   static constexpr i64 kWidth = kVectors * TW_LANES;
   static constexpr i64 kPanel = (kSteps + E::kCorrects) * kWidth;
   static constexpr i64 kRight = kPanels * kPanel;
-  static constexpr i64 kBytes = kRight * (i64)sizeof(typename E::word);
+  static constexpr i64 kBytes = dot_room_bytes<E, Columns, Depth>(kRight * (i64)sizeof(typename E::word));
   static constexpr i64 kStride = kSteps + TW_LANES;  // rows of a power of two would meet in the cache
 };
 
@@ -147,7 +147,7 @@ static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum*
                 void* room) {
   typedef DotRoom<E, Columns, Depth> Room;
   if constexpr (TilesOf<E>::kThere)
-    return dot_by_tiles<Columns, Depth, Start, Room::kBytes>(as_tiles(a), as_tiles(b), c, c_stride, room);
+    return dot_by_tiles<Columns, Depth, Start>(as_tiles(a), as_tiles(b), c, c_stride, room);
   else
     dot_by_vectors<E, Room, Start>(a, b, c, c_stride, (typename E::word*)room);
 }

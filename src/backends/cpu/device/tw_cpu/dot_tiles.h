@@ -158,11 +158,10 @@ static bool stands_in_tiles(const DotOperand<E>& a, i64 steps, i64 rows) {
 }
 
 // dot of dot.h.
-template <int Columns, int Depth, DotStart Start, i64 RoomBytes, class E>
+template <int Columns, int Depth, DotStart Start, class E>
 static void dot_by_tiles(const DotOperand<E>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
                          void* room) {
   typedef TileRoom<E, Columns, Depth> Room;
-  static_assert(Room::kBytes <= RoomBytes);
   auto* right = (u32*)room;
   alignas(64) u32 packed[kTileBlock * Room::kStride];
   const i64 inner = a.inner > b.inner ? a.inner : b.inner;
@@ -185,5 +184,14 @@ static void dot_by_tiles(const DotOperand<E>& a, const DotOperand<E>& b, typenam
 }
 
 #endif
+
+// What a dot packs of b: `by_vectors` bytes, where tiles do not multiply it.
+template <class E, int Columns, int Depth>
+constexpr i64 dot_room_bytes(i64 by_vectors) {
+#ifdef TW_TILES
+  if constexpr (TilesOf<E>::kThere) return TileRoom<typename TilesOf<E>::type, Columns, Depth>::kBytes;
+#endif
+  return by_vectors;
+}
 
 }  // namespace tw
