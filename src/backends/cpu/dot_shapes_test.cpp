@@ -120,11 +120,11 @@ TEST_P(DotShapes, AroundWholeTilesAreExact) {
   std::vector<unsigned char> room(std::size_t{1} << 17);
   std::mt19937 random(11);
   for (const Element& e : kElements)
-    for (const int columns : {16, 32, 48, 80, 96}) {
+    for (const int columns : {16, 48, 80}) {
       const auto dot = testing::build<Dot>(text_of(e, columns), "run", testing::options_for(GetParam()));
-      for (const long m : {1, 6, 15, 16, 17, 32, 33, 64, 70})
-        for (const long n : {1, 15, 16, 17, 32, 33, 47, 79, 96})
-          for (const long k : {1, 2, 31, 32, 33, 64, 65, 199}) {
+      for (const long m : {1, 6, 15, 16, 17, 33, 70})
+        for (const long n : {1, 15, 16, 17, 32, 33, 47, 79})
+          for (const long k : {1, 2, 31, 33, 64, 199}) {
             if (n > columns) continue;
             ASSERT_EQ(check(e, dot.function, columns, {m, n, k}, room, random), "");
           }

@@ -88,7 +88,10 @@ static void pack_right(const DotOperand<E>& b, i64 n, i64 steps, typename E::wor
   if (b.inner_stride != 1) {
     const i64 whole = columns && b.outer_stride == 1 ? there : 0;
     pack_right_across<E, Width, true>(b, n, 0, whole, to);
-    return pack_right_across<E, Width, false>(b, n, whole, steps, to);
+    const i64 last = (b.inner + E::kDepth - 1) / E::kDepth, some = last < steps ? last : steps;
+    pack_right_across<E, Width, false>(b, n, whole, some, to);
+    for (i64 i = some * Width; i < steps * Width; i += TW_LANES) store(to + i, vec<typename E::word>(0));
+    return;
   }
   const i64 whole = columns ? there / TW_LANES * TW_LANES : 0;
   pack_right_along<E, Width, true>(b, n, 0, whole, to);

@@ -48,11 +48,11 @@ struct TileRows {
   const char* word(i64 row, i64 step) const { return at + row * stride + step * (i64)sizeof(u32); }
 };
 
-// Down x Across tiles of c, along the whole inner dimension.
+// Down x Across tiles of c, along the whole inner dimension, by a panel of as many columns.
 template <class E, DotStart Start, int Down, int Across>
 static __attribute__((noinline)) void tile_block(TileRows left, const u32* right, typename E::sum* c,
                                                  i64 c_stride, i64 steps) {
-  const i64 row = c_stride * (i64)sizeof(*c), right_row = kTileBlock * (i64)sizeof(u32);
+  const i64 row = c_stride * (i64)sizeof(*c), step = Across * kTile, right_row = step * (i64)sizeof(u32);
   typename E::sum* const below = c + kTile * c_stride;
   if constexpr (Start == DotStart::zeros) {
     __builtin_ia32_tilezero(0);
@@ -66,11 +66,11 @@ static __attribute__((noinline)) void tile_block(TileRows left, const u32* right
     if constexpr (Down * Across > 2) __builtin_ia32_tileloadd64(3, below + kTile, row);
   }
   for (i64 k = 0; k < steps; k += kTile) {
-    __builtin_ia32_tileloadd64(6, right + k * kTileBlock, right_row);
+    __builtin_ia32_tileloadd64(6, right + k * step, right_row);
     __builtin_ia32_tileloadd64(4, left.word(0, k), left.stride);
     E::template multiply<0, 4, 6>();
     if constexpr (Across > 1) {
-      __builtin_ia32_tileloadd64(7, right + k * kTileBlock + kTile, right_row);
+      __builtin_ia32_tileloadd64(7, right + k * step + kTile, right_row);
       E::template multiply<1, 4, 7>();
     }
     if constexpr (Down > 1) {
@@ -166,8 +166,13 @@ static void dot_by_tiles(const DotOperand<E>& a, const DotOperand<E>& b, typenam
   alignas(64) u32 packed[kTileBlock * Room::kStride];
   const i64 inner = a.inner > b.inner ? a.inner : b.inner;
   const i64 steps = (inner + E::kDepth * kTile - 1) / (E::kDepth * kTile) * kTile;
-  for (i64 n = 0; n < b.outer; n += kTileBlock)
-    pack_right<E, kTileBlock>(b, n, steps, right + n / kTileBlock * Room::kPanel);
+  for (i64 n = 0; n < b.outer; n += kTileBlock) {
+    u32* panel = right + n / kTileBlock * Room::kPanel;
+    if (n + kTile < b.outer)
+      pack_right<E, kTileBlock>(b, n, steps, panel);
+    else
+      pack_right<E, kTile>(b, n, steps, panel);
+  }
   for (i64 m = 0; m < a.outer; m += kTileBlock) {
     const i64 rows = a.outer - m < kTileBlock ? a.outer - m : kTileBlock;
     TileRows left = {(const char*)packed, Room::kStride * (i64)sizeof(u32)};
