@@ -123,7 +123,7 @@ static FetchAhead rows_after(const DotOperand<E>& a, i64 m) {
   return {at, a.inner_stride * kBytes, a.outer_stride == 1 ? a.inner : 0, rows * kBytes};
 }
 
-// At most Down tiles of rows of c, all columns; `next` meanwhile.
+// At most Down tiles of rows of c, all columns. What `next` names is fetched meanwhile.
 template <class E, class Room, DotStart Start, int Down>
 static void tile_rows(TileRows left, const u32* right, typename E::sum* c, i64 c_stride, i64 columns,
                       i64 steps, i64 rows, const FetchAhead& next) {
@@ -157,7 +157,7 @@ static bool stands_in_tiles(const DotOperand<E>& a, i64 steps, i64 rows) {
          a.outer_stride <= 2 * a.inner;
 }
 
-// dot of dot.h.
+// dot() of dot.h by tiles: b is packed once, a by 32 rows where it does not stand in tiles already.
 template <int Columns, int Depth, DotStart Start, class E>
 static void dot_by_tiles(const DotOperand<E>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
                          void* room) {
@@ -190,7 +190,7 @@ static void dot_by_tiles(const DotOperand<E>& a, const DotOperand<E>& b, typenam
 
 #endif
 
-// What a dot packs of b: `by_vectors` bytes, where tiles do not multiply it.
+// Bytes that a dot packs of b: `by_vectors` where tiles do not multiply it.
 template <class E, int Columns, int Depth>
 constexpr i64 dot_room_bytes(i64 by_vectors) {
 #ifdef TW_TILES
