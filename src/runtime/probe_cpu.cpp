@@ -116,6 +116,31 @@ ProbeKernel i8_kernel() {
               fmt::arg("chains", kChains), fmt::arg("step", "__builtin_ia32_vpdpbusd512(s[c], a, b)"))};
 }
 
+// Ten products of tile registers a repeat, of which each is added to one of six.
+constexpr const char* kTileProducts = R"(#if !defined({feature})
+#error no {type} instruction on tiles
+#endif
+extern "C" void probe(void* const*, const long* scalars, long begin, long end, char*) {{
+  struct alignas(64) {{
+    unsigned char palette, start, reserved[14];
+    unsigned short row_bytes[16];
+    unsigned char rows[16];
+  }} const shape = {{1, 0, {{}}, {{64, 64, 64, 64, 64, 64, 64, 64}}, {{16, 16, 16, 16, 16, 16, 16, 16}}}};
+  __builtin_ia32_tile_loadconfig(&shape);
+  for (long p = begin; p < end; ++p)
+    for (long r = 0; r < scalars[1]; ++r) {{
+{products}    }}
+  __builtin_ia32_tilerelease();
+}}
+)";
+
+ProbeKernel tile_kernel(const char* type, const char* feature, const char* instruction) {
+  std::string products;
+  for (int c = 0; c < kChains; ++c) products += fmt::format("      {}({}, 6, 7);\n", instruction, c % 6);
+  return {.text = fmt::format(kTileProducts, fmt::arg("type", type), fmt::arg("feature", feature),
+                              fmt::arg("products", products))};
+}
+
 struct Level {
   std::string name;
   Index share_bytes = 0;  // of a thread: what a read goes over
@@ -193,33 +218,49 @@ Status measure_level(ProbeBench& bench, const Level& level, const ProbeReport& r
 
 Status measure_math(ProbeBench& bench, const ProbeReport& report) {
   const int threads = bench.target().units, bytes = bench.target().vector_bytes;
+  struct Instruction {
+    ProbeKernel kernel;
+    int operations;
+  };
   struct Rate {
     const char* what;
-    ProbeKernel kernel;
-    int operations;  // of one instruction
+    std::vector<Instruction> instructions;  // the first that there is
   };
-  for (const Rate& rate :
-       {Rate{"vector.f32", fma_kernel(bytes, "float"), 2 * bytes / 4},
-        Rate{"vector.f64", fma_kernel(bytes, "double"), 2 * bytes / 8},
-        Rate{"matrix.bf16", bf16_kernel(), 2 * 32}, Rate{"matrix.i8", i8_kernel(), 2 * 64}}) {
+  const Instruction bf16_tiles = {tile_kernel("bf16", "__AMX_BF16__", "__builtin_ia32_tdpbf16ps"),
+                                  2 * 16 * 16 * 32},
+                    i8_tiles = {tile_kernel("i8", "__AMX_INT8__", "__builtin_ia32_tdpbssd"),
+                                2 * 16 * 16 * 64};
+  for (const Rate& rate : {Rate{"vector.f32", {{fma_kernel(bytes, "float"), 2 * bytes / 4}}},
+                           Rate{"vector.f64", {{fma_kernel(bytes, "double"), 2 * bytes / 8}}},
+                           Rate{"matrix.bf16", {bf16_tiles, {bf16_kernel(), 2 * 32}}},
+                           Rate{"matrix.i8", {i8_tiles, {i8_kernel(), 2 * 64}}}}) {
     const std::string_view what = rate.what;
     // A product of f32 or f64 is made of the same multiply-adds.
     const std::string product = what.starts_with("vector.") ? "matrix." + std::string(what.substr(7)) : "";
     if (!bench.wants(what) && (product.empty() || !bench.wants(product))) continue;
     if (Status s = bench.next(what); !s) return s;
-    auto program = bench.load(rate.kernel);
-    if (!program) {
-      const std::string type(what.substr(7));
-      if (program.error().message.find("no " + type + " instruction") == std::string::npos)
-        return program.error();
+    const std::string type(what.substr(7));
+    double best = 0;
+    for (const Instruction& instruction : rate.instructions) {
+      auto program = bench.load(instruction.kernel);
+      if (!program) {
+        if (program.error().message.find("no " + type + " instruction") == std::string::npos)
+          return program.error();
+        continue;
+      }
+      const double flops = double(kChains) * instruction.operations * threads;
+      const auto measured =
+          bench.best_rate(**program, {.programs = threads, .share_bytes = 0, .amount = flops});
+      if (!measured) return measured.error();
+      best = *measured;
+      break;
+    }
+    if (best == 0) {
       report.leave_out(rate.what, "the processor has no " + type + " dot product");
       continue;
     }
-    const double flops = double(kChains) * rate.operations * threads;
-    const auto best = bench.best_rate(**program, {.programs = threads, .share_bytes = 0, .amount = flops});
-    if (!best) return best.error();
-    report.add(rate.what, *best);
-    if (!product.empty()) report.add(product, *best);
+    report.add(rate.what, best);
+    if (!product.empty()) report.add(product, best);
   }
   // The same ports do both.
   report.out.ceilings.measurements.push_back({"matrix_beside_vector", 0, "the same instructions' ports"});

@@ -26,7 +26,7 @@ void expect_all(const Tensor& got, double want, double most, const std::string& 
 const double kMostError = 2 * test::worst_of_chain(0.1f, 64);
 
 TEST(LongSums, KeepTheirDigits) {
-  for (const char* isa : {"avx512", "avx2", "baseline"}) {
+  for (const char* isa : {"amx", "avx512", "avx2", "baseline"}) {
     SCOPED_TRACE(isa);
     std::unique_ptr<Context> ctx;
     try {
@@ -66,7 +66,7 @@ TEST(LongSums, OfDynamicSizesKeepTheirDigits) {
 }
 
 TEST(RunningSums, KeepTheirDigits) {
-  for (const char* isa : {"avx512", "avx2", "baseline"}) {
+  for (const char* isa : {"amx", "avx512", "avx2", "baseline"}) {
     SCOPED_TRACE(isa);
     std::unique_ptr<Context> ctx;
     try {

@@ -36,17 +36,19 @@ TEST_P(Limits, OfRowsAreThoseOfTheTable) {
   if (size_bytes(dtype()) >= 2) expect_row_limits(dtype(), run());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Devices, Limits,
-    ::testing::Combine(::testing::Values(Machine{"reference", ""}, Machine{"cpu", "avx512"},
-                                         Machine{"cpu", "avx2"}, Machine{"cpu", "baseline"}),
-                       ::testing::Values(DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3,
-                                         DType::f8e5m2)),
-    [](const auto& info) {
-      const Machine& machine = std::get<0>(info.param);
-      return fmt::format("{}_{}_{}", machine.device, machine.isa[0] == '\0' ? "any" : machine.isa,
-                         name(std::get<1>(info.param)));
-    });
+INSTANTIATE_TEST_SUITE_P(Devices, Limits,
+                         ::testing::Combine(::testing::Values(Machine{"reference", ""}, Machine{"cpu", "amx"},
+                                                              Machine{"cpu", "avx512"},
+                                                              Machine{"cpu", "avx2"},
+                                                              Machine{"cpu", "baseline"}),
+                                            ::testing::Values(DType::f64, DType::f32, DType::f16, DType::bf16,
+                                                              DType::f8e4m3, DType::f8e5m2)),
+                         [](const auto& info) {
+                           const Machine& machine = std::get<0>(info.param);
+                           return fmt::format("{}_{}_{}", machine.device,
+                                              machine.isa[0] == '\0' ? "any" : machine.isa,
+                                              name(std::get<1>(info.param)));
+                         });
 
 // The oracle of whole graphs holds the table as well, in float64.
 TEST(LimitsOfTheOracle, AreThoseOfTheTable) {

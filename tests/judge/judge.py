@@ -22,7 +22,7 @@ def arguments():
     parser.add_argument("--program", default=str(next((path for path in PROGRAMS if path.exists()), PROGRAMS[0])),
                         help="our side: build/run_programs")
     parser.add_argument("--device", default="cpu", help="cpu, cuda:0, reference (the interpreter: no compiler of machine code)")
-    parser.add_argument("--isa", default="", help="of the CPU: avx512, avx2, baseline")
+    parser.add_argument("--isa", default="", help="of the CPU: amx, avx512, avx2, baseline")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--families", default="", help="comma-separated; all by default")
     parser.add_argument("--seed", type=int, default=1)

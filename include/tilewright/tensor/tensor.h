@@ -110,7 +110,7 @@ struct ContextOptions {
   std::string device = "cpu";            // where tensors are created: "cpu", "cuda:N", "reference"
   std::string cache_directory = "auto";  // compiled kernels; "auto": $XDG_CACHE_HOME or ~/.cache; "": none
   int threads = 0;                       // CPU threads, at most 4096; 0: every allowed core
-  std::string isa;                       // CPU: "" for the host's best, else avx512, avx2, baseline
+  std::string isa;                       // CPU: "" for the host's best, else amx, avx512, avx2, baseline
   std::string library_directory;         // where the backends lie; "": beside the program
   std::vector<std::string> cuda_library_paths;  // where to look for NVRTC beside the usual places
   std::uint64_t seed = 0;                       // of rand and randn

@@ -5,6 +5,7 @@
 
 #include <tilewright/tile/matrix_unit.h>
 
+#include <optional>
 #include <vector>
 
 namespace tilewright::tile {
@@ -69,6 +70,15 @@ struct VectorDots {
   friend bool operator==(const VectorDots&, const VectorDots&) = default;
 };
 
+// A unit that multiplies packed blocks: whole `rows` and `columns`, whole `step_bytes` of the depth, of which
+// a block has `depth_bytes`.
+struct PackedUnit {
+  Index rows = 1, columns = 1, step_bytes = 1, depth_bytes = 1;
+  double speed = 1;  // elements that it multiplies while vectors multiply one
+  double share = 1;  // of Target::matrix_flops_per_s that blocks reach
+  friend bool operator==(const PackedUnit&, const PackedUnit&) = default;
+};
+
 // Products by one thread that packs blocks of both operands into its caches and keeps a few rows of the
 // result in registers. Times are cycles of a unit that starts one multiplication of vectors a cycle.
 struct PackedDots {
@@ -88,6 +98,7 @@ struct PackedDots {
   Index across_columns = 1, across_step = 1, across_rows = 1;
   Index shared_depth = 1;           // at least, for each of the programs that share a sum
   std::vector<DType> matrix_types;  // in memory, multiplied at Target::matrix_flops_per_s if that is known
+  std::optional<PackedUnit> unit;   // of operands of these types, computed ones, too
   friend bool operator==(const PackedDots&, const PackedDots&) = default;
 };
 

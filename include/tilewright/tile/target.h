@@ -26,7 +26,7 @@ enum class TargetKind : unsigned char { reference, cpu, cuda };
 struct Target {
   TargetKind kind = TargetKind::cpu;
   std::string name;       // "AMD EPYC, avx512", "NVIDIA H200"
-  std::string arch;       // "avx512", "avx2", "baseline"; "sm_90a", "sm_80"
+  std::string arch;       // "amx", "avx512", "avx2", "baseline"; "sm_90a", "sm_80"
   int units = 1;          // cores or multiprocessors
   int vector_bytes = 64;  // widest single access of a lane
   Index row_bytes =

@@ -32,8 +32,15 @@ tile::KernelCost assumed_cost(const tile::Kernel& kernel, const std::vector<std:
   return tile::kernel_cost(kernel, scalars, kMostSampled, tile::loop_rounds(kernel));
 }
 
+// What a unit multiplies takes its rate, all other arithmetic that of vectors.
 double compute_us(const tile::KernelCost& cost, const tile::Target& target) {
-  return 1e6 * cost.work.flops() / target.flops_per_s;
+  double flops = cost.work.flops(), unit_s = 0;
+  if (target.packed_dots && target.packed_dots->unit)
+    for (const DType dtype : target.packed_dots->matrix_types) {
+      flops -= cost.work.matrix[dtype];
+      unit_s += cost.work.matrix[dtype] / (target.packed_dots->unit->share * target.matrix_flops_per_s);
+    }
+  return 1e6 * (flops / target.flops_per_s + unit_s);
 }
 
 double program_us(const tile::KernelCost& cost, double programs, const tile::Target& target) {

@@ -74,7 +74,7 @@ Result<std::unique_ptr<backends::Backend>> CpuBackend::open(const backends::Back
       }
     if (!known)
       return failure(Failure::Kind::invalid,
-                     fmt::format("cpu: isa \"{}\" is not one of avx512, avx2, baseline", options.isa));
+                     fmt::format("cpu: isa \"{}\" is not one of amx, avx512, avx2, baseline", options.isa));
     if (!host_runs(isa))
       return failure(Failure::Kind::unsupported,
                      fmt::format("cpu: this machine does not run {}", options.isa));

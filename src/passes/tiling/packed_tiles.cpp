@@ -57,12 +57,26 @@ class PackedTiles {
     return shared({even_block(rows, cuts_.streamed_rows, 4), 1, even_block(p_.k, depth, 16)});
   }
 
+  // What multiplies blocks of the problem's operands, where vectors do not.
+  const tile::PackedUnit* unit() const {
+    const std::vector<DType>& types = cuts_.matrix_types;
+    return cuts_.unit && std::find(types.begin(), types.end(), p_.dtype) != types.end() ? &*cuts_.unit
+                                                                                        : nullptr;
+  }
+
+  double multiply_cycles(Index bm, Index bn, double depth, Index lanes) const {
+    const double vectors = depth / static_cast<double>(lanes) * static_cast<double>(p_.operand_bytes()) / 4;
+    if (const tile::PackedUnit* by = unit())
+      return static_cast<double>(round_up(bm, by->rows) * round_up(bn, by->columns)) * vectors / by->speed;
+    return static_cast<double>(bm * round_up(bn, lanes)) * vectors;
+  }
+
   double cycles(Index bm, Index bn, Index split_k, Index lanes) const {
     const Index programs = p_.programs(bm, bn) * split_k;
     const double rows = static_cast<double>(bm), columns = static_cast<double>(round_up(bn, lanes)),
                  depth = static_cast<double>(ceil_div(p_.k, split_k)),
                  packed = static_cast<double>(p_.operand_bytes()) / 4;
-    const double multiply = rows * columns * depth / static_cast<double>(lanes) * packed;
+    const double multiply = multiply_cycles(bm, bn, depth, lanes);
     const double pack = cuts_.pack_cycles * (rows + columns) * depth * packed;
     const double all = static_cast<double>(ceil_div(programs, Index{target_.units})) *
                        (multiply + pack + cuts_.result_cycles * rows * columns + cuts_.program_cycles);
@@ -78,15 +92,18 @@ class PackedTiles {
     constexpr Index kMostTried = 32;  // along each axis
     const Index lanes = target_.vector_bytes / 4, bytes = p_.operand_bytes();
     const bool widened = bytes == 2 && cuts_.widens;
-    const Index bk = even_block(p_.k, cuts_.depth_bytes / (widened ? 4 : bytes), 16);
+    const tile::PackedUnit* by = unit();
+    const Index row_unit = by ? by->rows : cuts_.register_rows, column_unit = by ? by->columns : lanes;
+    const Index bk = by ? even_block(p_.k, by->depth_bytes / bytes, by->step_bytes / bytes)
+                        : even_block(p_.k, cuts_.depth_bytes / (widened ? 4 : bytes), 16);
     std::vector<RankedTiles> all;
     for (Index i = ceil_div(p_.m, cuts_.most_rows), tried = 0; tried < kMostTried && i <= p_.m; ++i, ++tried)
       for (Index j = ceil_div(p_.n, cuts_.most_columns), other = 0; other < kMostTried && j <= p_.n;
            ++j, ++other)
         for (Index split_k = 1; split_k <= (p_.split_k ? Index{target_.units} : 1) && split_k * bk <= p_.k;
              ++split_k) {
-          const Index bm = std::min(round_up(ceil_div(p_.m, i), cuts_.register_rows), p_.m),
-                      bn = std::min(round_up(ceil_div(p_.n, j), lanes), p_.n);
+          const Index bm = std::min(round_up(ceil_div(p_.m, i), row_unit), p_.m),
+                      bn = std::min(round_up(ceil_div(p_.n, j), column_unit), p_.n);
           if (p_.is_held(bm, bn)) all.push_back({{bm, bn, bk, split_k}, cycles(bm, bn, split_k, lanes)});
         }
     return best_first(std::move(all));

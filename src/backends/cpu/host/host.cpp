@@ -133,6 +133,7 @@ tile::Target host_tile_target(Isa isa, int threads) {
   t.flops_per_s = threads * 2.0 * t.vector_bytes / 4 * 3e9;
   t.launch_s = 1e-6;
   fill_fitted(t);
+  if (isa == Isa::amx) fill_tile_registers(t);
   return t;
 }
 

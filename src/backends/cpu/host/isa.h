@@ -7,12 +7,13 @@
 
 namespace tilewright::cpu {
 
-enum class Isa { avx512, avx2, baseline };  // x86-64-v4, x86-64-v3, x86-64; widest first
+// Widest first: x86-64-v4 with tile registers (AMX), x86-64-v4, x86-64-v3, x86-64.
+enum class Isa { amx, avx512, avx2, baseline };
 
-inline constexpr Isa kAllIsas[] = {Isa::avx512, Isa::avx2, Isa::baseline};
+inline constexpr Isa kAllIsas[] = {Isa::amx, Isa::avx512, Isa::avx2, Isa::baseline};
 
 std::string_view name(Isa isa);  // "avx512" …
-int vector_bytes(Isa isa);       // 64, 32, 16
+int vector_bytes(Isa isa);       // 64, 64, 32, 16
 
 // What the compiler generates for. Two equal targets give the same machine code for the same text, so
 // to_string belongs into the key of a cached object.
@@ -27,9 +28,11 @@ std::string to_string(const CpuTarget& target);
 
 // The widest instruction set that this machine runs.
 Isa host_isa();
+// For Isa::amx the system is asked, once for the process and all its threads, to save tile registers; where
+// it refuses, this machine does not run it.
 bool host_runs(Isa isa);
-// The level's instructions, plus those extensions of it that this machine has (VNNI, BF16, FP16, VBMI, AMX
-// and more), scheduled for this machine's cores.
+// The level's instructions, plus those extensions of it that this machine has (VNNI, BF16, VBMI and
+// more), scheduled for this machine's cores.
 CpuTarget host_target(Isa isa);
 // Features beyond the level which the generated code asks about and this machine has.
 std::vector<std::string> isa_features(Isa isa);

@@ -51,6 +51,20 @@ inline tile::PackedDots packed_dots(int vector_bytes) {
   return out;
 }
 
+// Tile registers (tw_cpu/dot_tiles.h): 2 x 2 tiles of 16 x 16 sums, of rows of 64 bytes.
+inline void fill_tile_registers(tile::Target& target) {
+  tile::PackedDots& dots = *target.packed_dots;
+  dots.matrix_types = {DType::bf16, DType::i8, DType::u8};
+  dots.unit = {.rows = 32,
+               .columns = 32,
+               .step_bytes = 64,
+               .depth_bytes = 512,  // 32 rows and 32 columns of it stay in L1: docs/notes/2026-11-26-amx.md
+               .speed = 8,          // docs/notes/2026-11-26-amx.md
+               .share = 0.5};       // docs/notes/2026-11-26-amx.md
+  // An instruction of 2 x 16 x 16 x 32 operations in 16 cycles, at the 3 GHz of host_tile_target().
+  target.matrix_flops_per_s = target.units * 1024 * 3e9;
+}
+
 inline tile::B2bBlocks b2b_blocks() {
   return {
       .edge = 256,    // 256 x 256 of f32 are a quarter of L2, and operand b is packed for as many rows

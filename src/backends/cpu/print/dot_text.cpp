@@ -118,6 +118,16 @@ OperandText operand(const KernelText& k, ValueId v) {
 
 }  // namespace
 
+bool uses_tile_registers(const Kernel& kernel) {
+  bool uses = false;
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    if (op.kind != OpKind::dot || form_of(kernel, op) != DotForm::packed) return;
+    const DType dtype = kernel.type(op.operands[1]).dtype;
+    uses = uses || dtype == DType::bf16 || dtype == DType::i8 || dtype == DType::u8;
+  });
+  return uses;
+}
+
 Index dot_room_bytes(const Kernel& kernel, int lanes) {
   Index most = 0;
   tile::for_each_op(kernel.body, [&](const Op& op) {

@@ -32,6 +32,8 @@ class FunctionText {
     declare_views();
     declare_scalars();
     declare_buffers();
+    if (uses_tile_registers(k_.kernel))
+      k_.code.line("TileRegisters {};  // until the kernel returns", k_.names.unique("tiles"));
     k_.code.open("for (i64 program = begin; program < end; ++program)");
     declare_programs();
     print_steps(k_, k_.plan.steps, k_.kind.fetch_ahead ? choose_row_walks(k_) : RowWalks());

@@ -19,6 +19,10 @@
 #elif TW_LANES == 8 && defined(__AVX2__)
 #define TW_AVX2 1
 #endif
+// So are those on tile registers (dot_tiles.h).
+#if defined(TW_AVX512) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
+#define TW_TILES 1
+#endif
 
 #define TW_INLINE static inline __attribute__((always_inline))
 #define TW_COLD static __attribute__((noinline, cold))

@@ -5,6 +5,7 @@
 // is stored again.
 #pragma once
 #include "tw_cpu/dot_pack.h"
+#include "tw_cpu/dot_tiles.h"
 
 namespace tw {
 
@@ -20,16 +21,22 @@ constexpr int dot_vectors = (TW_LANES == 16 ? 16 : 8) / (int)sizeof(typename E::
 // What is packed of b and of a, in words: `Depth` elements along the inner dimension at most.
 template <class E, int Columns, int Depth>
 struct DotRoom {
+  // Panels of even widths, of which the last may be narrower. Fewer columns than registers have room for
+  // leave them to more rows: as many chains of sums hide an addition's latency.
+  static constexpr int kColumnVectors = (Columns + TW_LANES - 1) / TW_LANES;
+  static constexpr int kPanels = (kColumnVectors + dot_vectors<E> - 1) / dot_vectors<E>;
+  static constexpr int kVectors = (kColumnVectors + kPanels - 1) / kPanels;
+  static constexpr int kLastVectors = kColumnVectors - (kPanels - 1) * kVectors;
+  static constexpr int kFitting = kDotRows * dot_vectors<E> / kVectors;
+  static constexpr int kRows = kFitting < 2 * kDotRows ? kFitting : 2 * kDotRows;
+  static_assert(kDotPackedRows % kRows == 0);
   static constexpr i64 kSteps = ((Depth + E::kDepth - 1) / E::kDepth + TW_LANES - 1) / TW_LANES * TW_LANES;
-  static constexpr i64 kWidth = dot_vectors<E> * TW_LANES;
+  static constexpr i64 kWidth = kVectors * TW_LANES;
   static constexpr i64 kPanel = (kSteps + E::kCorrects) * kWidth;
-  static constexpr i64 kRight = (Columns + kWidth - 1) / kWidth * kPanel;
-  static constexpr i64 kBytes = kRight * (i64)sizeof(typename E::word);
+  static constexpr i64 kRight = kPanels * kPanel;
+  static constexpr i64 kBytes = dot_room_bytes<E, Columns, Depth>(kRight * (i64)sizeof(typename E::word));
   static constexpr i64 kStride = kSteps + TW_LANES;  // rows of a power of two would meet in the cache
 };
-
-// What products are added to: c as it is, or nothing yet.
-enum class DotStart { sums, zeros };
 
 template <class E, DotStart Start, int Rows, int Vectors, i64 Stride, i64 Width>
 static __attribute__((noinline)) void dot_block(const typename E::word* left, const typename E::word* right,
@@ -69,10 +76,15 @@ static void dot_rows(const typename E::word* left, const typename E::word* right
                      i64 c_stride, i64 columns, i64 steps) {
   constexpr i64 kWidth = Room::kWidth;
   for (i64 n = 0; n < columns; n += kWidth, right += Room::kPanel) {
-    if (n + kWidth <= columns) {
-      dot_block<E, Start, Rows, dot_vectors<E>, Stride, kWidth>(left, right, c + n, c_stride, steps);
+    if (columns - n > kWidth - TW_LANES) {  // c has room for whole vectors
+      dot_block<E, Start, Rows, Room::kVectors, Stride, kWidth>(left, right, c + n, c_stride, steps);
       continue;
     }
+    if constexpr (Room::kLastVectors > 1 && Room::kLastVectors < Room::kVectors)
+      if (columns - n > (Room::kLastVectors - 1) * TW_LANES && columns - n <= Room::kLastVectors * TW_LANES) {
+        dot_block<E, Start, Rows, Room::kLastVectors, Stride, kWidth>(left, right, c + n, c_stride, steps);
+        continue;
+      }
     for (i64 v = 0; n + v < columns; v += TW_LANES)
       dot_block<E, Start, Rows, 1, Stride, kWidth>(left, right + v, c + n + v, c_stride, steps);
   }
@@ -99,23 +111,23 @@ template <class E, class Room, DotStart Start, i64 Stride>
 static void dot_all_rows(const typename E::word* left, const typename E::word* right, typename E::sum* c,
                          i64 c_stride, i64 rows, i64 columns, i64 steps) {
   i64 r = 0;
-  for (; r + kDotRows <= rows; r += kDotRows)
-    dot_rows<E, Room, Start, kDotRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns,
-                                               steps);
+  for (; r + Room::kRows <= rows; r += Room::kRows)
+    dot_rows<E, Room, Start, Room::kRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride,
+                                                  columns, steps);
+  if constexpr (Room::kRows == 2 * kDotRows)
+    for (; r + kDotRows <= rows; r += kDotRows)
+      dot_rows<E, Room, Start, kDotRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride,
+                                                 columns, steps);
   for (; r + 2 <= rows; r += 2)
     dot_rows<E, Room, Start, 2, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
   if (r < rows)
     dot_rows<E, Room, Start, 1, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
 }
 
-// c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist (`=` for DotStart::zeros); c's rows
-// have room for whole vectors, `room` for DotRoom::kRight words. a may be stored in another type of the same
-// words.
-template <class E, int Columns, int Depth, DotStart Start = DotStart::sums, class A>
-static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
-                void* room) {
-  typedef DotRoom<E, Columns, Depth> Room;
-  auto* right = (typename E::word*)room;
+// dot by vector registers: rows of a are packed a few at a time.
+template <class E, class Room, DotStart Start, class A>
+static void dot_by_vectors(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
+                           typename E::word* right) {
   alignas(64) typename E::word left[kDotPackedRows * Room::kStride];
   const i64 inner = a.inner > b.inner ? a.inner : b.inner, steps = (inner + E::kDepth - 1) / E::kDepth;
   dot_pack_right<E, Room>(b, b.outer, steps, right);
@@ -125,6 +137,19 @@ static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum*
     dot_all_rows<E, Room, Start, Room::kStride>(left, right, c + m * c_stride, c_stride, rows, b.outer,
                                                 steps);
   }
+}
+
+// c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist (`=` for DotStart::zeros); c's rows
+// have room for whole vectors, `room` for DotRoom::kRight words. a may be stored in another type of the same
+// words.
+template <class E, int Columns, int Depth, DotStart Start = DotStart::sums, class A>
+static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
+                void* room) {
+  typedef DotRoom<E, Columns, Depth> Room;
+  if constexpr (TilesOf<E>::kThere)
+    return dot_by_tiles<Columns, Depth, Start>(as_tiles(a), as_tiles(b), c, c_stride, room);
+  else
+    dot_by_vectors<E, Room, Start>(a, b, c, c_stride, (typename E::word*)room);
 }
 
 // The same with a in the caches, its words as they are multiplied, `Stride` of them from one row to the next

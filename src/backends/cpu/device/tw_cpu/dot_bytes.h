@@ -60,4 +60,29 @@ struct DotI8 {
 typedef DotPairs<i8> DotI8;
 #endif
 
+#ifdef TW_TILES
+struct TileI8 : TileElement<i8, i32> {
+  template <int Sum, int A, int B>
+  static inline __attribute__((always_inline)) void multiply() {
+    __builtin_ia32_tdpbssd(Sum, A, B);
+  }
+};
+struct TileU8 : TileElement<u8, i32> {
+  template <int Sum, int A, int B>
+  static inline __attribute__((always_inline)) void multiply() {
+    __builtin_ia32_tdpbuud(Sum, A, B);
+  }
+};
+template <>
+struct TilesOf<DotI8> {
+  static constexpr bool kThere = true;
+  typedef TileI8 type;
+};
+template <>
+struct TilesOf<DotU8> {
+  static constexpr bool kThere = true;
+  typedef TileU8 type;
+};
+#endif
+
 }  // namespace tw

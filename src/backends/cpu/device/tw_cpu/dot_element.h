@@ -44,4 +44,32 @@ struct DotWidened : DotSingles<f32> {
   static inline __attribute__((always_inline)) vf32 place(vec<stored> x, int) { return Widen(x); }
 };
 
+// What products are added to: c as it is, or nothing yet.
+enum class DotStart { sums, zeros };
+
+// How tile registers multiply the elements of E (dot_tiles.h): `type`, where they do.
+template <class E>
+struct TilesOf {
+  static constexpr bool kThere = false;
+};
+
+#ifdef TW_TILES
+// Elements that tile registers multiply as they are stored, four bytes of them a word.
+template <class Stored, class Sum>
+struct TileElement {
+  typedef Stored stored;
+  typedef u32 word;
+  typedef Sum sum;
+  static constexpr int kDepth = sizeof(word) / sizeof(stored);
+  static inline __attribute__((always_inline)) vu32 words(const stored* at) { return load((const u32*)at); }
+  static inline __attribute__((always_inline)) vu32 place(vec<stored> x, int d) {
+    if constexpr (sizeof(stored) == 1)
+      return convert<vu32>(bits_as<vu8>(x)) << (8 * d);
+    else
+      return convert<vu32>(x) << (16 * d);
+  }
+  static inline __attribute__((always_inline)) vu32 left(vu32 x) { return x; }
+};
+#endif
+
 }  // namespace tw

@@ -1,5 +1,5 @@
-// Dots of f16, bf16 and 8-bit floats. Products of bf16 are exact in f32; the instruction for pairs of them
-// takes subnormal operands for zero and writes no subnormal results.
+// Dots of f16, bf16 and 8-bit floats. Products of bf16 are exact in f32; the instructions for pairs
+// of them, on vectors and on tiles, take subnormal operands for zero and write no subnormal results.
 #pragma once
 #include "tw_cpu/dot_element.h"
 #include "tw_cpu/narrow.h"
@@ -29,6 +29,20 @@ struct DotBf16 {
 };
 #else
 typedef DotWidened<u16, bf16_to_f32> DotBf16;
+#endif
+
+#ifdef TW_TILES
+struct TileBf16 : TileElement<u16, f32> {
+  template <int Sum, int A, int B>
+  static inline __attribute__((always_inline)) void multiply() {
+    __builtin_ia32_tdpbf16ps(Sum, A, B);
+  }
+};
+template <>
+struct TilesOf<DotBf16> {
+  static constexpr bool kThere = true;
+  typedef TileBf16 type;
+};
 #endif
 
 }  // namespace tw

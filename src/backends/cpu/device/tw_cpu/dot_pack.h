@@ -62,15 +62,15 @@ struct DotOperand {
 
 // A panel of b: `Width` columns from column n on, all their words of one step side by side, step after step.
 template <class E, int Width, bool Whole>
-static void pack_right_across(const DotOperand<E>& b, i64 n, i64 steps, typename E::word* to) {
-  for (i64 step = 0; step < steps; ++step)
+static void pack_right_across(const DotOperand<E>& b, i64 n, i64 step, i64 steps, typename E::word* to) {
+  for (; step < steps; ++step)
 #pragma clang loop unroll(full)
     for (int v = 0; v < Width; v += TW_LANES)
       store(to + step * Width + v, b.template across<Whole>(n + v, step));
 }
 template <class E, int Width, bool Whole>
-static void pack_right_along(const DotOperand<E>& b, i64 n, i64 steps, typename E::word* to) {
-  for (i64 step = 0; step < steps; step += TW_LANES)
+static void pack_right_along(const DotOperand<E>& b, i64 n, i64 step, i64 steps, typename E::word* to) {
+  for (; step < steps; step += TW_LANES)
     for (int v = 0; v < Width; v += TW_LANES) {
       vec<typename E::word> words[TW_LANES];
 #pragma clang loop unroll(full)
@@ -80,17 +80,22 @@ static void pack_right_along(const DotOperand<E>& b, i64 n, i64 steps, typename 
       for (int i = 0; i < TW_LANES; ++i) store(to + (step + i) * Width + v, words[i]);
     }
 }
+// `steps` may be more than b has: what is missing is zero.
 template <class E, int Width>
 static void pack_right(const DotOperand<E>& b, i64 n, i64 steps, typename E::word* to) {
-  const bool columns = n + Width <= b.outer, whole_steps = steps % TW_LANES == 0;
+  const bool columns = n + Width <= b.outer;
+  const i64 there = b.inner / E::kDepth < steps ? b.inner / E::kDepth : steps;
   if (b.inner_stride != 1) {
-    if (b.outer_stride == 1 && columns && steps * E::kDepth <= b.inner)
-      return pack_right_across<E, Width, true>(b, n, steps, to);
-    return pack_right_across<E, Width, false>(b, n, steps, to);
+    const i64 whole = columns && b.outer_stride == 1 ? there : 0;
+    pack_right_across<E, Width, true>(b, n, 0, whole, to);
+    const i64 last = (b.inner + E::kDepth - 1) / E::kDepth, some = last < steps ? last : steps;
+    pack_right_across<E, Width, false>(b, n, whole, some, to);
+    for (i64 i = some * Width; i < steps * Width; i += TW_LANES) store(to + i, vec<typename E::word>(0));
+    return;
   }
-  if (columns && whole_steps && steps * E::kDepth <= b.inner)
-    return pack_right_along<E, Width, true>(b, n, steps, to);
-  pack_right_along<E, Width, false>(b, n, steps, to);
+  const i64 whole = columns ? there / TW_LANES * TW_LANES : 0;
+  pack_right_along<E, Width, true>(b, n, 0, whole, to);
+  pack_right_along<E, Width, false>(b, n, whole, steps, to);
 }
 
 // Rows m … m + Rows of a, those that exist: the words of each one after another, `Stride` from row to row.
