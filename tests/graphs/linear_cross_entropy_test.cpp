@@ -63,9 +63,10 @@ TEST_P(LinearCrossEntropy, StatisticsOfDeepProductsAreOneLoop) {
       const ir::Graph g = loss_of(l, ops::Reduction::none);
       const std::vector<ir::HostTensor> in = inputs_of(l, scale);
       tile::Target target = runner.device->target();
-      target.memory_bytes_per_s = target.cache_bytes_per_s = 1e9;  // logits are dear
-      target.flops_per_s = 2e11;                                   // on any machine
-      target.units = 1;                                            // and a loop is not shared
+      target.memory_bytes_per_s = target.cache_bytes_per_s = target.unit_cache_bytes_per_s =
+          1e9;                    // logits are dear
+      target.flops_per_s = 2e11;  // on any machine
+      target.units = 1;           // and a loop is not shared
       const passes::Compiled compiled = passes::run_pipeline(g, target);
       ASSERT_EQ(compiled.plan.kernels.size(), 1U);
       const tile::Kernel& kernel = compiled.plan.kernels[0];

@@ -63,7 +63,7 @@ class SplitKB2b : public testing::TestWithParam<const char*> {
     target.launch_s = 1e-7;
     target.predicted_us = nullptr;  // the form is asked for, whatever the schedules' times are
     target.flops_per_s = flops_per_s;
-    target.memory_bytes_per_s = target.cache_bytes_per_s = 2e10;
+    target.memory_bytes_per_s = target.cache_bytes_per_s = target.unit_cache_bytes_per_s = 2e10;
     const passes::Compiled compiled = passes::run_pipeline(g, target);
     EXPECT_EQ(compiled.kernels.size(), 2U);
     const std::vector<ir::HostTensor> in = inputs_of(g, d), want = ops::evaluate(g, in),

@@ -239,7 +239,7 @@ const std::vector<ProgramFamily>& program_families() {
       {"many_inputs", many_inputs, 32},
       {"wide_concat", wide_concat, 64},
       {"wide_concat_of_columns", wide_concat_of_columns, 64},
-      {"wide_concat_of_computed", wide_concat_of_computed, 64},
+      {"wide_concat_of_computed", wide_concat_of_computed, 128},
       {"nested_concat", nested_concat, 6},
       {"concats_of_computed", concats_of_computed, 6},
       {"nested_stack", nested_stack, 6},
