@@ -14,8 +14,8 @@ BLOCK = re.compile(r"(?<=^```text\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 VARIES = (
     (re.compile(r"\d+(\.\d+)? (us|ms|s)\b"), r"# time"),
     (re.compile(r"; \w+ in # time"), "; built in # time"),
-    # What bounds a kernel depends on the machine: on one with many cores or slow memory elu is bound by the other.
-    (re.compile(r"floor # time \((memory|compute)\)"), "floor # time (#)"),
+    # What bounds a kernel depends on the machine: on one with many cores, slow memory or large caches elu is bound by another.
+    (re.compile(r"floor # time \((memory|compute|cache|L\d)\)"), "floor # time (#)"),
     (re.compile(r"schedule .*: the least predicted time of \d+"), "schedule #"),
     (re.compile(r"\(floors: .*\)"), "(floors: #)"),
 )

@@ -70,14 +70,14 @@ int LoopLanes::walked_index(int i) const {
   const bool is_scatter = in.kind == Instr::Kind::effect && in.op->kind == OpKind::scatter;
   if (!is_gather && !is_scatter) return -1;
   const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(in.op->param)];
-  const int first = is_gather ? 0 : 1;
+  const std::size_t first = is_gather ? 0 : 1;
   int walked = -1;
-  for (int d = 0; d < static_cast<int>(view.extents.size()); ++d) {
-    const printer::Ref& index = in.operands[static_cast<std::size_t>(first + d)];
+  for (std::size_t d = 0; d < view.extents.size(); ++d) {
+    const printer::Ref& index = in.operands[first + d];
     if (is_uniform(index)) continue;
-    const tile::Dim& stride = view.strides[static_cast<std::size_t>(d)];
+    const tile::Dim& stride = view.strides[d];
     if (walked >= 0 || !stride.is_constant() || stride.value != 1 || !counts_lanes(index)) return -1;
-    walked = first + d;
+    walked = static_cast<int>(first + d);
   }
   return walked;
 }
