@@ -40,13 +40,13 @@ struct Target {
   // Caches that units have to themselves (second level of cores), all units together; 0: they have none.
   double unit_cache_bytes_per_s = 0;
   Index unit_cache_bytes = 0;
-  double flops_per_s = 50e9;         // f32 outside matrix units
-  double matrix_flops_per_s = 0;     // 16-bit operands on matrix units; 0: it has none
-  bool tf32 = false;                 // f32 operands of products may lose all but 10 bits of mantissa
-  bool any_size = false;             // kernels are to serve other sizes, too: tiles do not follow this one's
-  bool ends_anywhere = false;        // a loop over a tile ends where a view does, at no cost
-  double launch_s = 1e-6;            // one kernel after another
-  double round_wait_s = 0;      // of a loop that has no product to hide memory's latency behind, each round
+  double flops_per_s = 50e9;      // f32 outside matrix units
+  double matrix_flops_per_s = 0;  // 16-bit operands on matrix units; 0: it has none
+  bool tf32 = false;              // f32 operands of products may lose all but 10 bits of mantissa
+  bool any_size = false;          // kernels are to serve other sizes, too: tiles do not follow this one's
+  bool ends_anywhere = false;     // a loop over a tile ends where a view does, at no cost
+  double launch_s = 1e-6;         // one kernel after another
+  double round_wait_s = 0;        // of a loop that has no product to hide memory's latency behind, each round
   double burst_share = 1;       // of memory_bytes_per_s, where all programs write at once and compute nothing
   double program_start_us = 0;  // of a product: its first block, its results, and its sums' way on chip
   double alone_share = 1;       // what one unit alone reads comes faster, as if it had this much less to read

@@ -25,7 +25,8 @@ TW_INLINE V zip_second(V a, V b) {
   return __builtin_shufflevector(a, b, 2, 6, 3, 7);
 #endif
 }
-// Every other one of elements in a row, a0 a2 a4 …, of which a has the first and b, from the last lane of a on, the rest.
+// Every other one of elements in a row, a0 a2 a4 …, of which a has the first and b, from the last lane of a
+// on, the rest.
 template <class V>
 TW_INLINE V every_other(V a, V b) {
 #if TW_LANES == 16
