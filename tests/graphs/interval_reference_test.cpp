@@ -102,6 +102,25 @@ TEST_F(Decisions, AskingWhetherADifferenceIsZero) {
   EXPECT_EQ(outcomes(ops::lt(a, b), 0), (Outcomes{0, 1}));
 }
 
+// Two of three terms may be added first, and be infinite, though all three are not.
+TEST_F(Decisions, AddingWhatMayOverflowOnTheWay) {
+  const auto sum_of = [&](std::vector<double> terms) {
+    const Value x = input(DType::f32, std::move(terms));
+    graph_.set_outputs({ops::sum(x, {0}).id});
+    const Intervals all = reference_intervals(graph_, inputs_);
+    return std::pair(all.low[0].f[0], all.high[0].f[0]);
+  };
+  const auto [low, high] = sum_of({3e38, 3e38, -3e38});
+  EXPECT_NEAR(low, 3e38, 1e32);
+  EXPECT_EQ(high, HUGE_VAL);
+  const auto [lowest, highest] = sum_of({3e38, 3e38, -3e38, -3e38});
+  EXPECT_EQ(lowest, -HUGE_VAL) << "also inf - inf";
+  EXPECT_EQ(highest, HUGE_VAL);
+  const auto [near, far] = sum_of({3e38, -1e38, -1e38});
+  EXPECT_NEAR(near, 1e38, 1e32);
+  EXPECT_NEAR(far, 1e38, 1e32);
+}
+
 // A quarter of the smallest number of the type is 0 once it is stored.
 TEST_F(Decisions, StoringNextToZero) {
   const Value x = input(DType::f8e4m3, {0x1p-9, 1.0});

@@ -125,11 +125,22 @@ class Evaluation {
     return out;
   }
 
-  // Widens by n additions, each of which rounds what was added so far.
+  // Widens by n additions, each of which rounds what was added so far, in whatever order: where the positive
+  // terms alone are more than the largest number, or the negative ones, what was added so far may be
+  // infinite.
   static void add_roundings(IntervalTensor& out, const HostTensor& magnitudes, Index terms) {
     const DType computed = compute_dtype(out.low.type.dtype);
-    const double each = unit_roundoff(computed) * static_cast<double>(std::max<Index>(terms - 1, 0));
+    const double each = unit_roundoff(computed) * static_cast<double>(std::max<Index>(terms - 1, 0)),
+                 most = max_finite(computed);
     for (std::size_t i = 0; i < out.low.f.size(); ++i) {
+      const bool rises = (magnitudes.f[i] + out.high.f[i]) / 2 > most,
+                 falls = (magnitudes.f[i] - out.low.f[i]) / 2 > most;
+      if (rises && falls) {
+        out.forget(i);
+        continue;
+      }
+      if (rises) out.high.f[i] = kEndless;
+      if (falls) out.low.f[i] = -kEndless;
       const double error = each * magnitudes.f[i];
       if (std::isnan(error) || error == 0) continue;
       out.low.f[i] -= error, out.high.f[i] += error;
