@@ -61,10 +61,13 @@ struct Target {
   // Whether the threads of a program share a tile: what each of them has is combined once, after a loop. A
   // program of one thread adds the blocks of a loop up one after another.
   bool shares_tiles() const { return max_threads > 1; }
-  // The rate of the nearest cache that holds so many bytes beside as many others, or memory's.
+  // Whether so many bytes, beside as many others, stay in the units' own caches or in the last-level one
+  // (chosen, not measured), and the rate of the nearest that holds them, or memory's.
+  bool unit_caches_hold(double bytes) const { return 2 * bytes < static_cast<double>(unit_cache_bytes); }
+  bool cache_holds(double bytes) const { return 2 * bytes < static_cast<double>(cache_bytes); }
   double bytes_per_s(double bytes) const {
-    if (2 * bytes < static_cast<double>(unit_cache_bytes)) return unit_cache_bytes_per_s;
-    return 2 * bytes < static_cast<double>(cache_bytes) ? cache_bytes_per_s : memory_bytes_per_s;
+    if (unit_caches_hold(bytes)) return unit_cache_bytes_per_s;
+    return cache_holds(bytes) ? cache_bytes_per_s : memory_bytes_per_s;
   }
   // Elements of so many bytes that the threads of one block keep in registers: narrow ones are computed in
   // f32.

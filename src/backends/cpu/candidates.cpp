@@ -87,12 +87,11 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
                cores = runs_on_caller(programs, program_us(cost, programs, target)) ? 1 : programs,
                busy = std::min(1.0, cores / units),
                moving = std::min(1.0, cores / (target.alone_share * units));
-  const double resident = kResidentShare * static_cast<double>(target.cache_bytes);
   const double unique = cost.work.bytes(), rate = target.bytes_per_s(unique);
-  const bool cached = unique <= resident, near = 2 * unique < static_cast<double>(target.unit_cache_bytes);
+  const bool cached = target.cache_holds(unique), near = target.unit_caches_hold(unique);
   // What a program without products reads again has left its core's cache where all that it touches did.
-  const bool again = !has_dot(kernel) && target.unit_cache_bytes > 0 &&
-                     2 * unique / programs * units > static_cast<double>(target.unit_cache_bytes);
+  const bool again =
+      !has_dot(kernel) && target.unit_cache_bytes > 0 && !target.unit_caches_hold(unique / programs * units);
   const double moved = again ? std::max(unique, cost.bytes_accessed()) : unique;
   // Rows that a reduction walks first and others after it: the next ones are fetched meanwhile (row_walks.h).
   bool walks_again = false;
@@ -108,7 +107,7 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
       // A cached store first reads the line it overwrites; a streaming one makes the next reader fetch it
       // again.
       const double stored = cost.work.bytes_written;
-      const bool fits = stored <= resident;
+      const bool fits = target.cache_holds(stored);
       double bytes = moved;
       if (!streaming && !near) bytes += stored * not_read;
       if (streaming && fits) bytes += 2 * stored;

@@ -52,8 +52,7 @@ Fusion choose_recomputation(const FusionInput& input, Recompute recompute, const
   }
   if (bytes == 0) return std::move(both.stored);  // everything that reads them is one kernel already
   const double more = both.recomputed.seconds - both.stored.seconds;
-  const bool beyond_cache = bytes * 2 > static_cast<double>(target.cache_bytes);
-  const bool worth = more < 0 || (beyond_cache && more <= (slowest(bytes) - 1) * affected);
+  const bool worth = more < 0 || (!target.cache_holds(bytes) && more <= (slowest(bytes) - 1) * affected);
   const bool chosen = recompute == Recompute::always || worth;
   Fusion& taken = chosen ? both.recomputed : both.stored;
   taken.recomputing = fmt::format(

@@ -51,10 +51,13 @@ inline tile::PackedDots packed_dots(int vector_bytes) {
   return out;
 }
 
+// What tile registers multiply (TilesOf in tw_cpu).
+inline constexpr DType kTileTypes[] = {DType::bf16, DType::i8, DType::u8};
+
 // Tile registers (tw_cpu/dot_tiles.h): 2 x 2 tiles of 16 x 16 sums, of rows of 64 bytes.
 inline void fill_tile_registers(tile::Target& target) {
   tile::PackedDots& dots = *target.packed_dots;
-  dots.matrix_types = {DType::bf16, DType::i8, DType::u8};
+  dots.matrix_types.assign(std::begin(kTileTypes), std::end(kTileTypes));
   dots.unit = {.rows = 32,
                .columns = 32,
                .step_bytes = 64,
@@ -83,9 +86,6 @@ inline tile::B2bBlocks b2b_blocks() {
 
 // What a size that is a parameter is taken for: large, so that the choice suits the launches that take time.
 inline constexpr std::int64_t kAssumedSize = 4096;
-// Share of the last-level cache that a kernel's buffers may take to be there when it starts. Chosen, not
-// measured.
-inline constexpr double kResidentShare = 0.5;
 // Fewer chains of instructions than four vectors hide less latency; more spill. Fitted by hand, no record.
 inline constexpr double kOfTwoChains = 1.2, kOfEightChains = 1.05;
 

@@ -1,6 +1,7 @@
 // Which function multiplies two tiles, and where their elements stand in memory.
 #include "backends/cpu/print/dot_text.h"
 
+#include "backends/cpu/machine/fitted.h"
 #include "backends/cpu/text/access.h"
 
 #include <algorithm>
@@ -123,7 +124,7 @@ bool uses_tile_registers(const Kernel& kernel) {
   tile::for_each_op(kernel.body, [&](const Op& op) {
     if (op.kind != OpKind::dot || form_of(kernel, op) != DotForm::packed) return;
     const DType dtype = kernel.type(op.operands[1]).dtype;
-    uses = uses || dtype == DType::bf16 || dtype == DType::i8 || dtype == DType::u8;
+    uses = uses || std::find(std::begin(kTileTypes), std::end(kTileTypes), dtype) != std::end(kTileTypes);
   });
   return uses;
 }
