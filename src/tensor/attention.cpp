@@ -15,6 +15,7 @@
 namespace tilewright {
 
 using detail::apply;
+using detail::shape_of;
 using ir::Value;
 using Values = std::vector<Value>;
 
@@ -40,7 +41,7 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
 void check_result(const char* of, const char* function, const Tensor& got, bool fits, const Shape& scores,
                   const char* wanted, const Location& where) {
   if (!got.defined()) throw Error(fmt::format("{}: the {} function returned no tensor", of, function), where);
-  const Shape& shape = got.impl()->type.shape;
+  const Shape& shape = shape_of(got);
   if (!fits || !broadcasts_to(shape, scores))
     throw Error(fmt::format("{}: the {} function returned {}{}, wanted {} that broadcasts to {}", of,
                             function, name(got.dtype()), to_string(shape), wanted, to_string(scores)),
@@ -58,7 +59,7 @@ std::vector<Tensor> record(const char* name, const std::vector<Tensor>& in, cons
         return Values{};
       },
       where);
-  const Shape &queries_at = q.impl()->type.shape, &keys_at = k.impl()->type.shape;
+  const Shape &queries_at = shape_of(q), &keys_at = shape_of(k);
   const Shape shape{queries_at[0], queries_at[1], queries_at[2], keys_at[2]};
   const DType dtype = q.dtype() == DType::f64 ? DType::f64 : DType::f32;
   std::optional<ScoreIndices> at;
@@ -143,7 +144,7 @@ Tensor rows_or_zero(const char* name, const Tensor& x, const Tensor& index, cons
 
 Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& where) {
   detail::check_operands("from_pages", {pages, table}, where);
-  const Shape &p = pages.impl()->type.shape, &t = table.impl()->type.shape;
+  const Shape &p = shape_of(pages), &t = shape_of(table);
   if (p.rank() != 4 || t.rank() != 2 || !is_integer(table.dtype()))
     throw Error(
         fmt::format("from_pages: wants pages (P, S, H, D) and a table (B, N) of integers, got {}{} and {}{}",
@@ -156,7 +157,7 @@ Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& wher
 Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Location& where) {
   detail::check_operands("element", {table}, where);
   detail::check_operands("element", indices, where);
-  const Shape& shape = table.impl()->type.shape;
+  const Shape& shape = shape_of(table);
   if (static_cast<int>(indices.size()) != shape.rank() || indices.empty())
     throw Error(fmt::format("element: {} indices for {}", indices.size(), to_string(shape)), where);
   for (const Tensor& i : indices)
@@ -183,17 +184,16 @@ Tensor place(const ScoreIndices& at, Index offset) { return offset == 0 ? at.que
 void check_covers(const char* function, const Tensor& data, bool covers, const char* wanted,
                   const ScoreIndices& at, const Location& where) {
   if (covers) return;
-  const Shape scores{at.batch.impl()->type.shape[0], at.head.impl()->type.shape[1],
-                     at.query.impl()->type.shape[0], at.key.impl()->type.shape[0]};
+  const Shape scores{shape_of(at.batch)[0], shape_of(at.head)[1], shape_of(at.query)[0], shape_of(at.key)[0]};
   throw Error(fmt::format("{}: wants {}, got {}{} for scores {}", function, wanted, name(data.dtype()),
-                          to_string(data.impl()->type.shape), to_string(scores)),
+                          to_string(shape_of(data)), to_string(scores)),
               where);
 }
 
 void check_ids(const Tensor& ids, const ScoreIndices& at, const Shape& positions, const Location& where) {
-  const Shape& s = ids.impl()->type.shape;
-  const bool whole = (s.rank() == 1 || (s.rank() == 2 && s[0] == at.batch.impl()->type.shape[0])) &&
-                     s[s.rank() - 1] >= positions[0];
+  const Shape& s = shape_of(ids);
+  const bool whole =
+      (s.rank() == 1 || (s.rank() == 2 && s[0] == shape_of(at.batch)[0])) && s[s.rank() - 1] >= positions[0];
   check_covers("document_mask", ids, whole, "an id for each position, (T) or (B, T)", at, where);
 }
 
@@ -235,8 +235,7 @@ MaskFunction prefix_mask(Index length) {
 MaskFunction prefix_mask(const Tensor& lengths, const Location& where) {
   detail::check_operands("prefix_mask", {lengths}, where);
   return [=](const ScoreIndices& at) {
-    check_covers("prefix_mask", lengths,
-                 lengths.impl()->type.shape == Shape({at.batch.impl()->type.shape[0]}),
+    check_covers("prefix_mask", lengths, shape_of(lengths) == Shape({shape_of(at.batch)[0]}),
                  "a length for each sequence, (B)", at, where);
     return at.key < element(lengths, {at.batch}, where);
   };
@@ -249,8 +248,8 @@ MaskFunction document_mask(const Tensor& ids, const Location& where) {
 MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids, const Location& where) {
   detail::check_operands("document_mask", {query_ids, key_ids}, where);
   return [=](const ScoreIndices& at) {
-    check_ids(query_ids, at, at.query.impl()->type.shape, where);
-    check_ids(key_ids, at, at.key.impl()->type.shape, where);
+    check_ids(query_ids, at, shape_of(at.query), where);
+    check_ids(key_ids, at, shape_of(at.key), where);
     return eq(id_of(query_ids, at, at.query), id_of(key_ids, at, at.key), where);
   };
 }
@@ -265,7 +264,7 @@ MaskFunction any_of(const std::vector<MaskFunction>& masks, const Location& wher
 ScoreFunction alibi_score(const Tensor& slopes, Index offset, const Location& where) {
   detail::check_operands("alibi_score", {slopes}, where);
   return [=](const Tensor& score, const ScoreIndices& at) {
-    check_covers("alibi_score", slopes, slopes.impl()->type.shape == Shape({at.head.impl()->type.shape[1]}),
+    check_covers("alibi_score", slopes, shape_of(slopes) == Shape({shape_of(at.head)[1]}),
                  "a slope for each head, (H)", at, where);
     return score + element(slopes, {at.head}) * cast(at.key - place(at, offset), score.dtype());
   };
@@ -278,7 +277,7 @@ ScoreFunction soft_cap_score(double cap) {
 ScoreFunction bias_score(const Tensor& bias, const Location& where) {
   detail::check_operands("bias_score", {bias}, where);
   return [=](const Tensor& score, const ScoreIndices& at) {
-    check_covers("bias_score", bias, broadcasts_to(bias.impl()->type.shape, score.impl()->type.shape),
+    check_covers("bias_score", bias, broadcasts_to(shape_of(bias), shape_of(score)),
                  "a tensor that broadcasts to the scores", at, where);
     return add(score, bias, where);
   };

@@ -16,6 +16,7 @@ using detail::apply_mixed;
 using detail::check_fill;
 using detail::check_index;
 using detail::Literals;
+using detail::shape_of;
 using ir::Value;
 using Values = std::vector<Value>;
 
@@ -241,7 +242,7 @@ void check_labels(const char* op, const Tensor& labels, const Tensor& x, const T
                   const Location& where) {
   if (!labels.defined() || !x.defined() || !scores.defined() || scores.rank() <= axis || scores.rank() == 0)
     return;
-  const Index classes = scores.impl()->type.shape[axis < 0 ? scores.rank() - 1 : axis];
+  const Index classes = shape_of(scores)[axis < 0 ? scores.rank() - 1 : axis];
   check_index({op, "label", classes, static_cast<double>(classes) * element_bytes(scores)}, labels,
               {&labels, &x, &scores}, where);
 }
@@ -250,14 +251,13 @@ void check_labels(const char* op, const Tensor& labels, const Tensor& x, const T
 Tensor take(const Tensor& x, const Tensor& index, Index axis, const Location& where) {
   const Tensor out =
       one("take", {x, index}, where, [&](const Values& in) { return ops::take(in[0], in[1], axis); });
-  if (x.defined())
-    check_axis("take", index, x, x.impl()->type.shape, axis, row_elements(x.impl()->type.shape, axis), where);
+  if (x.defined()) check_axis("take", index, x, shape_of(x), axis, row_elements(shape_of(x), axis), where);
   return out;
 }
 Tensor take_along(const Tensor& x, const Tensor& index, Index axis, const Location& where) {
   const Tensor out = one("take_along", {x, index}, where,
                          [&](const Values& in) { return ops::take_along(in[0], in[1], axis); });
-  if (x.defined()) check_axis("take_along", index, x, x.impl()->type.shape, axis, 1, where);
+  if (x.defined()) check_axis("take_along", index, x, shape_of(x), axis, 1, where);
   return out;
 }
 Tensor scatter_add(const Tensor& index, const Tensor& update, Index axis, const Shape& shape,
@@ -271,8 +271,7 @@ Tensor embedding(const Tensor& table, const Tensor& index, const Location& where
   const Tensor out =
       one("embedding", {table, index}, where, [](const Values& in) { return ops::embedding(in[0], in[1]); });
   if (table.defined())
-    check_axis("embedding", index, table, table.impl()->type.shape, 0,
-               row_elements(table.impl()->type.shape, 0), where);
+    check_axis("embedding", index, table, shape_of(table), 0, row_elements(shape_of(table), 0), where);
   return out;
 }
 Tensor one_hot(const Tensor& index, Index classes, DType dtype, const Location& where) {
@@ -293,13 +292,12 @@ Tensor grouped_matmul(const Tensor& x, const Tensor& w, const Tensor& group_of_b
 Tensor ragged_matmul(const Tensor& x, const Tensor& w, const Tensor& ends, const Location& where) {
   const Tensor out = one("ragged_matmul", {x, w, ends}, where,
                          [](const Values& in) { return ops::ragged_matmul(in[0], in[1], in[2]); });
-  check_index(
-      {.op = "ragged_matmul",
-       .what = "end",
-       .extent = x.impl()->type.shape[0] + 1,
-       .row_bytes = static_cast<double>(w.impl()->type.shape[1] * w.impl()->type.shape[2]) * element_bytes(w),
-       .ascending = true},
-      ends, {&x, &w, &ends}, where);
+  check_index({.op = "ragged_matmul",
+               .what = "end",
+               .extent = shape_of(x)[0] + 1,
+               .row_bytes = static_cast<double>(shape_of(w)[1] * shape_of(w)[2]) * element_bytes(w),
+               .ascending = true},
+              ends, {&x, &w, &ends}, where);
   return out;
 }
 Tensor masked_matmul(const Tensor& x, const Tensor& w, const Tensor& counts, const Location& where) {

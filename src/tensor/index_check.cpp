@@ -60,17 +60,17 @@ auto with_indices(const Tensor& index, const F& f) {
 }
 
 bool in_range_on_host(const IndexUse& use, const Tensor& index) {
-  return with_indices(
-      index, [&](const auto* first) { return all_in_range(first, index.impl()->type.shape.size(), use); });
+  return with_indices(index,
+                      [&](const auto* first) { return all_in_range(first, shape_of(index).size(), use); });
 }
 
 void search_on_host(const IndexUse& use, const Tensor& index, const Location& where) {
   if (in_range_on_host(use, index)) return;
   with_indices(index, [&](const auto* first) {
-    for (Index i = 0; i < index.impl()->type.shape.size(); ++i) {
+    for (Index i = 0; i < shape_of(index).size(); ++i) {
       const auto v = static_cast<Index>(+first[i]);
       if (v < 0 || v >= use.extent || (use.ascending && i > 0 && v < static_cast<Index>(+first[i - 1])))
-        out_of_range(pending(use, index.impl()->type.shape, where), i, v);
+        out_of_range(pending(use, shape_of(index), where), i, v);
     }
   });
 }
@@ -95,7 +95,7 @@ bool is_cheap(const IndexUse& use, const Tensor& index) {
   constexpr Index kFewIndices = 32;
   constexpr double kShare = 0.02;
   const auto bytes = static_cast<double>(size_bytes(index.dtype()));
-  return index.impl()->type.shape.size() <= kFewIndices || bytes <= kShare * use.row_bytes;
+  return shape_of(index).size() <= kFewIndices || bytes <= kShare * use.row_bytes;
 }
 
 bool is_compiled(const Trace* trace) {
@@ -122,7 +122,7 @@ void check_index(const IndexUse& use, const Tensor& index, const std::vector<Ten
   for (const Tensor& t : operands) recorded |= t.impl()->trace != nullptr;
   const std::shared_ptr<ContextState> context = index.impl()->context.lock();
   // Other mistakes are the operation's own to find.
-  if (!context || !is_integer(index.dtype()) || index.impl()->type.shape.size() == 0) return;
+  if (!context || !is_integer(index.dtype()) || shape_of(index).size() == 0) return;
   const std::optional<bool> wanted = context->options.check;
   if (wanted == false) return;
   // Where nobody asked for checks, what has nothing out of range needs no look at what is being recorded.
@@ -144,7 +144,7 @@ void check_index(const IndexUse& use, const Tensor& index, const std::vector<Ten
   if (!wanted) return;
   std::vector<Tensor> found =
       apply(use.op, {index}, [&](ir::Graph&, const auto& in) { return write_search(in[0], use); }, where);
-  settle({pending(use, index.impl()->type.shape, where)}, found);
+  settle({pending(use, shape_of(index), where)}, found);
 }
 
 void settle(const std::vector<PendingCheck>& checks, std::vector<Tensor>& results) {

@@ -8,6 +8,8 @@
 
 namespace tilewright {
 
+using detail::shape_of;
+
 namespace {
 
 using ir::Value;
@@ -32,24 +34,24 @@ void check_starts(const Call& call, const Tensor& x, const std::vector<Arg>& sta
   const auto rank = static_cast<std::size_t>(x.rank());
   if (starts.size() != rank)
     throw Error(fmt::format("{}: {} starts are given for the {} axes of {}", call.op, starts.size(), rank,
-                            to_string(x.impl()->type.shape)),
+                            to_string(shape_of(x))),
                 call.where);
   for (std::size_t i = 0; i < rank; ++i) {
     const Arg& start = starts[i];
     const bool integer = start.is_tensor
-                             ? is_integer(start.tensor.dtype()) && start.tensor.impl()->type.shape.size() == 1
+                             ? is_integer(start.tensor.dtype()) && shape_of(start.tensor).size() == 1
                              : !start.is_real;
     if (!integer)
       throw Error(fmt::format("{}: the start of axis {} is no single integer", call.op, i), call.where);
     if (call.block.rank() != x.rank()) continue;  // the row says so
-    const Index room = x.impl()->type.shape[static_cast<int>(i)] - call.block[static_cast<int>(i)];
+    const Index room = shape_of(x)[static_cast<int>(i)] - call.block[static_cast<int>(i)];
     if (room < 0) continue;
     if (start.is_tensor)
       detail::check_index({.op = call.op, .what = "start", .extent = room + 1, .axis = static_cast<int>(i)},
                           start.tensor, operands, call.where);
     else if (wanted_checks(x) != false && (start.integer < 0 || start.integer > room))
       throw Error(fmt::format("{}: start {} of axis {} is outside [0, {}], where {} lies inside {}", call.op,
-                              start.integer, i, room, to_string(call.block), to_string(x.impl()->type.shape)),
+                              start.integer, i, room, to_string(call.block), to_string(shape_of(x))),
                   call.where);
   }
 }
@@ -89,10 +91,10 @@ Tensor with_start(const Call& call, std::vector<Tensor> operands, const Tensor& 
   detail::check_operands(call.op, operands, call.where);
   operands.pop_back();
   const Tensor& x = operands[0];
-  const bool listed = start.rank() == 1 && start.impl()->type.shape.size() == x.rank();
+  const bool listed = start.rank() == 1 && shape_of(start).size() == x.rank();
   if (wanted_checks(x) == true && is_integer(start.dtype()) && (listed || start.rank() == 0)) {
     std::vector<Arg> parts;
-    const Index count = start.impl()->type.shape.size();
+    const Index count = shape_of(start).size();
     parts.reserve(static_cast<std::size_t>(count));
     for (Index i = 0; i < count; ++i)
       parts.emplace_back(listed ? select(start, 0, i, call.where) : start, call.where);
@@ -118,8 +120,8 @@ Tensor placed(const Call& call, std::vector<Tensor> operands, const Starts& star
 }  // namespace
 
 Tensor update_slice(const Tensor& x, const Tensor& value, const Starts& start, const Location& where) {
-  return placed({"update_slice", value.defined() ? value.impl()->type.shape : Shape{}, where}, {x, value},
-                start, [](const Values& in, Value at) {
+  return placed({"update_slice", value.defined() ? shape_of(value) : Shape{}, where}, {x, value}, start,
+                [](const Values& in, Value at) {
                   return ops::update_slice(in[0], ops::cast(in[1], in[0].dtype()), at);
                 });
 }

@@ -39,6 +39,10 @@ struct TensorImpl {
   std::string donated;  // the line of the call that took its memory; empty while it has its value
 };
 
+// A tensor's shape for the library itself. Tensor::shape() is the user's way to ask, which a function that is
+// being recorded is remembered for (Trace::reads_shapes).
+inline const Shape& shape_of(const Tensor& tensor) { return tensor.impl()->type.shape; }
+
 // How a graph is compiled and run.
 struct GraphOptions {
   bool fuse = true;
