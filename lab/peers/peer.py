@@ -4,10 +4,12 @@ Reads one JSON object a line from standard input and answers each with one. Inpu
 raw elements that the harness names, so that it can compare whole outputs; times are measured here, around `count`
 iterations, so that the pipe is never inside them.
 """
-import contextlib, functools, gc, json, math, os, signal, sys, time
+import contextlib, ctypes, functools, gc, json, math, os, signal, sys, time
 
 # Kineto's own advice where CUDA graphs are replayed: once it looks at a device it must not turn away again.
 os.environ |= {"DISABLE_CUPTI_LAZY_REINIT": "1", "TEARDOWN_CUPTI": "0"}
+with contextlib.suppress(Exception):  # PR_SET_PDEATHSIG: it stands still between requests, and would for ever
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's: it keeps what was measured
 reply_to = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what libraries print must not meet the answers

@@ -63,6 +63,7 @@ Failure PeerProcess::end(const std::string& why) {
   socket_ = -1;
   std::string how;
   if (pid_ > 0) {
+    kill(pid_, SIGCONT);
     // It ends by itself at the end of its input; a process stuck in a kernel does not.
     int status = 0;
     pid_t ended = 0;
@@ -86,6 +87,7 @@ Failure PeerProcess::end(const std::string& why) {
 Result<std::string> PeerProcess::ask(const std::string& line) {
   if (socket_ < 0) return failure(Failure::Kind::io, "the peer's process has ended");
   const std::string text = line + "\n";
+  kill(pid_, SIGCONT);
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t n = send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
@@ -96,6 +98,7 @@ Result<std::string> PeerProcess::ask(const std::string& line) {
     if (const auto at = received_.find('\n'); at != std::string::npos) {
       std::string answer = received_.substr(0, at);
       received_.erase(0, at + 1);
+      kill(pid_, SIGSTOP);  // its threads may spin for a while, beside what is timed next
       return answer;
     }
     pollfd waiting{socket_, POLLIN, 0};

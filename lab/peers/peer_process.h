@@ -19,8 +19,8 @@ class PeerProcess {
   PeerProcess& operator=(PeerProcess&&) = delete;
   ~PeerProcess();
 
-  // Sends a line and waits for the answering one. After a Failure the process is ended: every later call
-  // fails.
+  // Sends a line and waits for the answering one. Until the next line the process stands still: none of its
+  // threads takes a core from what is timed meanwhile. After a Failure it is ended: every later call fails.
   Result<std::string> ask(const std::string& line);
 
  private:

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "harness/run/verify.h"
@@ -34,6 +37,24 @@ TEST(PeerProcess, AnswersEachLineWithOne) {
   ASSERT_TRUE(process.ok());
   EXPECT_EQ(*process->ask("one"), "<one>");
   EXPECT_EQ(*process->ask("two"), "<two>");
+}
+
+TEST(PeerProcess, StandsStillBetweenLines) {
+  const PeerFolder folder;
+  const std::string written = folder.path() + "/written";
+  Script script("read line; echo begun; for i in $(seq 20000); do echo $i >> " + written + "; done\n");
+  auto process = script.start();
+  ASSERT_TRUE(process.ok());
+  EXPECT_EQ(*process->ask("?"), "begun");
+  const auto lines = [&] {
+    std::error_code none;
+    const auto bytes = std::filesystem::file_size(written, none);
+    return none ? std::uintmax_t{0} : bytes;
+  };
+  usleep(20'000);
+  const auto before = lines();
+  usleep(50'000);
+  EXPECT_EQ(lines(), before);
 }
 
 TEST(PeerProcess, VariablesReachIt) {

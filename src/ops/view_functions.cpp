@@ -159,7 +159,12 @@ Value stack(const std::vector<Value>& parts, Index axis) {
   const int at = axis_of("stack", parts[0], axis, parts[0].shape().rank() + 1);
   std::vector<Value> deeper;
   deeper.reserve(parts.size());
-  for (const Value& part : parts) deeper.push_back(unsqueeze(part, at));
+  for (const Value& part : parts) {
+    if (part.shape() != parts[0].shape())
+      fail(part, fmt::format("stack: wants tensors of one shape, got {} beside {}", to_string(part.type()),
+                             to_string(parts[0].type())));
+    deeper.push_back(unsqueeze(part, at));
+  }
   return concat(deeper, at);
 }
 

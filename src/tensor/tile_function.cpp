@@ -120,18 +120,24 @@ void check_view(const tile::Kernel& kernel, const tile::ViewParam& view, const T
     return d.is_constant() ? d.value : scalars[static_cast<std::size_t>(d.scalar)];
   };
   Index low = 0, high = 0;
+  bool empty = false;
   for (int i = 0; i < view.rank(); ++i) {
     const Index extent = value(view.extents[static_cast<std::size_t>(i)]);
     const Index stride = value(view.strides[static_cast<std::size_t>(i)]);
-    if (extent <= 0) return;
+    if (extent < 0)
+      throw Error(fmt::format("kernel {}: dim {} of view {} is given the extent {}", kernel.name, i,
+                              view.name, extent),
+                  where);
+    empty |= extent == 0;
     Index reach = 0;
     Index& end = stride < 0 ? low : high;
+    if (empty) continue;
     if (__builtin_mul_overflow(extent - 1, stride, &reach) || __builtin_add_overflow(end, reach, &end))
       throw Error(fmt::format("kernel {}: dim {} of view {}, of extent {} and stride {}, leaves all memory",
                               kernel.name, i, view.name, extent, stride),
                   where);
   }
-  if (low < 0 || high >= t.size())
+  if (!empty && (low < 0 || high >= t.size()))
     throw Error(fmt::format("kernel {}: view {} reaches elements {} to {} of a tensor of {}", kernel.name,
                             view.name, low, high, t.size()),
                 where);

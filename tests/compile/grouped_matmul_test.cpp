@@ -131,6 +131,27 @@ TEST_P(GroupedMatmul, CountsSayWhichRowsAGroupUses) {
   EXPECT_EQ(product.report().front().kernels.size(), 1U) << product.explain();
 }
 
+// The blocks of a group are added up before the gradient is rounded: each block's part, 76,800, is more than
+// f16 holds, and their sum is 1.
+TEST_P(GroupedMatmul, TheGradientOfAGroupsMatrixIsRoundedOnce) {
+  const Index rows = 512;
+  std::vector<double> given(at(rows), 600);
+  std::fill(given.begin() + rows / 2, given.end(), -600);
+  given.back() = -599;
+  const Tensor x = ctx_.from(given, {rows, 1}, DType::f16), w = ctx_.zeros({1, 1, 3}, DType::f16);
+  const auto gradient = [&](const std::function<Tensor(const Tensor&)>& product) {
+    const auto loss = [&](const std::vector<Tensor>& in) -> Tensor {
+      return sum(cast(product(in[0]), DType::f32));
+    };
+    return value_and_grad(loss)(std::vector<Tensor>{w})[1].to_vector<float>();
+  };
+  const std::vector<float> one(3, 1.f);
+  EXPECT_EQ(gradient([&](const Tensor& m) { return ragged_matmul(x, m, ctx_.full({1}, rows, DType::i64)); }),
+            one);
+  EXPECT_EQ(gradient([&](const Tensor& m) { return grouped_matmul(x, m, ctx_.zeros({4}, DType::i64)); }),
+            one);
+}
+
 TEST_P(GroupedMatmul, SaysWhatDoesNotFit) {
   const auto says = [&](const std::function<void()>& mistake, const std::string& part) {
     expect_says(mistake, {part, "grouped_matmul_test.cpp:"});

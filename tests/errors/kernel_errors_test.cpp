@@ -65,6 +65,7 @@ TEST_P(KernelErrors, ScalarsThatDoNotFit) {
   for (const double n : {2.5, nan, 1e30, 0x1p63})
     expect_says([&] { f({x, out({20})}, {n, 2}); }, {"kernel scaled: scalar n is an i64", here_});
   expect_says([&] { f({x, out({20})}, {20}); }, {"1 scalars given, it takes 2", here_});
+  expect_says([&] { f({x, out({20})}, {-1, 2}); }, {"kernel scaled: dim 0 of view x", "extent -1", here_});
 }
 
 TEST_P(KernelErrors, OutputsOfNoPossibleShape) {

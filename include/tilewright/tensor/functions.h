@@ -154,7 +154,8 @@ Tensor einsum(std::string_view spec, const Tensor& a, const Tensor& b, TW_HERE);
 // A product with one matrix of w (G, K, N) for each block of rows, as mixtures of experts need it: x (T, K)
 // lies in blocks of T / B rows, and block b is multiplied by w[group_of_block[b]]; group_of_block (B) of
 // integers. Gives (T, N) of matmul's type; a number outside [0, G) gives a block of zeros, which pads groups
-// to whole blocks. No copy of w is gathered: the kernel reads each matrix where it lies. Throws Error on
+// to whole blocks. No copy of w is gathered: the kernel reads each matrix where it lies. The gradient of a
+// matrix is summed over its blocks in f32 and rounded once. Throws Error on
 // other ranks, differing K, and T that is no multiple of B.
 Tensor grouped_matmul(const Tensor& x, const Tensor& w, const Tensor& group_of_block, TW_HERE);
 // The same of groups of any length one after another, as torch._grouped_mm takes them: rows ends[g - 1] up to

@@ -51,6 +51,7 @@ struct Lane {
   const Contender* contender = nullptr;
   ContenderTiming timing;
   std::int64_t next = 0;  // iteration
+  double warm_us = 0;     // of one, when warm
   std::vector<double> wall_us;
   bool active() const { return contender != nullptr && timing.error.empty(); }
 };
@@ -169,6 +170,13 @@ class Beside {
   double due_us_;
 };
 
+// One call that is not timed: the others' have emptied the caches, and threads have gone to sleep. A long
+// call finds back by itself. False where it failed.
+bool find_back(Lane& lane, Timer& timer, std::int64_t copies, const TimingOptions& options) {
+  constexpr double kLongUs = 20e3;
+  return lane.warm_us > kLongUs || sample(lane, timer, 1, copies, options.now_us);
+}
+
 void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, double deadline_us,
                  const TimingOptions& options, Timing& timing) {
   constexpr int kLookEvery = 10;  // rounds between two looks at the intervals
@@ -194,7 +202,7 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
     for (std::size_t place : order) {
       if (stopped()) return;
       Lane& lane = lanes[active[place]];
-      if (!lane.active()) continue;
+      if (!lane.active() || (active.size() > 1 && !find_back(lane, timer, copies, options))) continue;
       const auto time = sample(lane, timer, lane.timing.batch, copies, options.now_us);
       if (!time) continue;
       lane.timing.samples_us.push_back(time->us / static_cast<double>(lane.timing.batch));
@@ -308,10 +316,10 @@ Timing time_contenders(PairInstance& instance, const Clocks& clocks, const std::
     if (!frame) lane.timing.error = frame.error().message;
     if (lane.active() && !(options.stop && options.stop())) {
       // A slow contender may spend a quarter of its share of the budget on getting warm.
-      const double us = warm_up(lane, timer, instance.input_copies, options.budget_us / taking / 4, options);
-      lane.timing.batch = choose_batch(us, timing.frame, options);
+      lane.warm_us = warm_up(lane, timer, instance.input_copies, options.budget_us / taking / 4, options);
+      lane.timing.batch = choose_batch(lane.warm_us, timing.frame, options);
       if (lane.active() && lane.contender->queues_work())
-        lane.timing.batch = fill_queue(lane, timer, us, instance.input_copies, options);
+        lane.timing.batch = fill_queue(lane, timer, lane.warm_us, instance.input_copies, options);
       lane.timing.frame_us = lane.contender->batch_us ? 0 : timing.frame.share_us(lane.timing.batch);
     }
   }

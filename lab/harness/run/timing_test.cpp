@@ -162,9 +162,28 @@ TEST(Timing, ContendersAreInterleaved) {
   options.min_samples = options.max_samples = 8;
   bench.time(options);
   std::string tail;
-  for (auto it = bench.log.end() - 16; it != bench.log.end(); ++it)
+  // Two calls a sample: the first is not timed.
+  for (auto it = bench.log.end() - 32; it != bench.log.end(); it += 2) {
+    EXPECT_EQ(it->first, (it + 1)->first);
     tail += static_cast<char>('A' + it->first);
+  }
   EXPECT_EQ(tail, "ABBABAABABBABAAB");
+}
+
+// The call behind another contender's finds caches emptied and threads asleep.
+TEST(Timing, WhatTheOtherLeavesBehindIsNotTimed) {
+  auto [instance, memory] = synthetic::instance(10, 1);
+  FakeClock clock;
+  std::string last;
+  for (const std::string name : {"a", "b"})
+    synthetic::add(instance, memory, name, [&, name](const Floats&, Floats&, std::int64_t) {
+      clock.now_us += last == name ? 1000 : 3000;
+      last = name;
+    });
+  FakeTimer timer(clock);
+  const Timing timing = time_contenders(instance, timer, {true, true}, options_of(clock));
+  for (const ContenderTiming& c : timing.contenders)
+    for (const double us : c.samples_us) EXPECT_NEAR(us, 1000, 20);
 }
 
 TEST(Timing, SlowDriftDoesNotMakeAWinner) {

@@ -59,6 +59,7 @@ class Emitter {
   // The rows of a tile that no loop walks may be reduced, too.
   bool holds_whole(int v) const { return !shape_.looped && v == shape_.row && nest_.reduced[at(v)]; }
 
+  std::vector<int> nearest_first() const;
   std::vector<int> column_variables() const;
   void add_grid_axis(std::vector<Part> parts);
 

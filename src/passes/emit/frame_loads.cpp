@@ -137,6 +137,28 @@ bool FrameValues::begins_inside(const Expr& load) const {
   return load.offset.constant() >= 0 && load.offset.constant() < s_.buffer_elements(load.node);
 }
 
+// What lies closer along a tile's rows than along its columns is read as a tile of the other axes, and
+// turned.
+bool FrameValues::is_read_turned(Index row_stride, Index column_stride, DType dtype) const {
+  if (frame_.matrix) return row_stride == 1 && column_stride != 1;
+  return row_stride < column_stride && lie_close(row_stride, dtype);
+}
+
+// The frame of the other axes.
+FrameValues& FrameValues::turned() {
+  const TileAxes axes{frame_.column, frame_.row, frame_.columns, frame_.rows, true};
+  if (!turned_) turned_ = std::make_unique<FrameValues>(s_, axes, loops_);
+  return *turned_;
+}
+
+// Whether an expr follows from where an element lies alone.
+bool FrameValues::is_of_places(int s) const {
+  const Expr& m = expr(s);
+  const bool known = m.kind == Expr::Kind::index || m.kind == Expr::Kind::constant ||
+                     m.kind == Expr::Kind::in_range || m.kind == Expr::Kind::op;
+  return known && std::all_of(m.operands.begin(), m.operands.end(), [&](int o) { return is_of_places(o); });
+}
+
 Value FrameValues::load_block(int s, const std::optional<Picked>& picked, const std::optional<Pages>& pages) {
   const Expr& m = expr(s);
   Access a = block_access({.offset = m.offset,
@@ -153,7 +175,8 @@ Value FrameValues::load_block(int s, const std::optional<Picked>& picked, const 
   const Index row_stride = stride_of(frame_.row), column_stride = stride_of(frame_.column);
   tile::LoadOptions options;
   if (a.bounded || picked) options.fill = 0.0;
-  const bool transposed = a.row_dim >= 0 && a.column_dim >= 0 && row_stride == 1 && column_stride != 1;
+  const bool transposed =
+      a.row_dim >= 0 && a.column_dim >= 0 && is_read_turned(row_stride, column_stride, m.dtype);
   if (a.row_dim >= 0 && a.column_dim >= 0) {
     options.shape = transposed ? std::vector<Index>{frame_.columns, frame_.rows}
                                : std::vector<Index>{frame_.rows, frame_.columns};
@@ -193,6 +216,11 @@ std::optional<Value> FrameValues::overhang_mask() {
 // Overhang is masked only along axes that the index or its mask varies along: elsewhere every element reads
 // what one inside the space reads, and the value keeps the shape of what it is made of.
 Value FrameValues::gather(const Expr& m) {
+  if (is_tile(frame_.row) && is_tile(frame_.column) && m.offset.is_affine() && m.dynamic.empty() &&
+      m.offset.depends_on(frame_.row) && is_of_places(m.mask) &&
+      is_read_turned(std::abs(m.offset.factor(frame_.row)), std::abs(m.offset.factor(frame_.column)),
+                     m.dtype))
+    return k_.transpose(turned().gather(m));
   tile::View flat = s_.flat_view(m.node, m.dtype);
   Value index = dynamic_index(m.offset, m.dynamic);
   std::optional<Value> mask;

@@ -117,6 +117,9 @@ class FrameValues {
   tile::Value load_block(int s, const std::optional<Picked>& picked, const std::optional<Pages>& pages);
   std::optional<tile::Value> load_from_page(int s);
   FrameValues& scalars();
+  FrameValues& turned();
+  bool is_read_turned(Index row_stride, Index column_stride, DType dtype) const;
+  bool is_of_places(int s) const;
   std::optional<tile::Value> load_picked_row(int s);
   bool begins_inside(const Expr& load) const;
   tile::Value gather(const Expr& m);
@@ -152,6 +155,7 @@ class FrameValues {
   std::map<int, Walked> index_;                                                 // by variable
   std::map<std::pair<int, int>, std::unique_ptr<FrameValues>> operand_frames_;  // by inner dot and side
   std::unique_ptr<FrameValues> scalars_;  // what is the same for the whole tile
+  std::unique_ptr<FrameValues> turned_;   // rows and columns have changed places
   int moving_level_ = kNoLevel;
 };
 

@@ -8,6 +8,7 @@
 #include <tilewright/base/error.h>
 
 #include <algorithm>
+#include <map>
 
 namespace tilewright::passes {
 
@@ -59,9 +60,8 @@ void Emitter::choose_starts() {
   std::vector<Part> parts;  // fastest first
   for (int v : {shape_.column, shape_.row})
     if (v >= 0 && !nest_.reduced[at(v)]) parts.push_back({v, s_.extent(v), block(v)});
-  const std::vector<int> parallel = nest_.parallel_variables();
-  for (auto v = parallel.rbegin(); v != parallel.rend(); ++v)
-    if (*v != shape_.row && *v != shape_.column) parts.push_back({*v, s_.extent(*v), 1});
+  for (int v : nearest_first())
+    if (v != shape_.row && v != shape_.column) parts.push_back({v, s_.extent(v), 1});
   if (shape_.split_k > 1 && !shape_.combines) parts.push_back({-1, shape_.split_k, 1});
   if (has_dot_blocks()) {
     // Blocks of columns, of rows, and the rest are grid axes of their own: schedules order them.
@@ -82,6 +82,43 @@ void Emitter::choose_starts() {
     if (v == walked_ || nest_.inner[at(v)] || holds_whole(v)) s_.start(v) = k_.literal_int(DType::i64, 0);
   for (int v : nest_.reduced_variables())
     if (v != walked_) TW_CHECK(shape_.looped || holds_whole(v), "several reduced variables need loops");
+}
+
+// The parallel variables as programs take them, those first along which something large lies closely, or is
+// the same: what one program leaves of a memory page, or of a line in the cache, is read by the next. Ties
+// are in the result's order.
+std::vector<int> Emitter::nearest_first() const {
+  std::vector<int> variables = nest_.parallel_variables();
+  std::reverse(variables.begin(), variables.end());
+  if (has_dot_blocks()) return variables;
+  struct Walk {
+    const IndexExpr* offset;
+    Index bytes;  // of an element
+    double elements;
+  };
+  std::vector<Walk> walks;
+  const auto add = [&](const IndexExpr& offset, DType dtype) {
+    double elements = 1;
+    for (int v = 0; v < static_cast<int>(nest_.extents.size()); ++v)
+      if (offset.depends_on(v)) elements *= static_cast<double>(s_.extent(v));
+    walks.push_back({&offset, static_cast<Index>(size_bytes(dtype)), elements});
+  };
+  for (const Expr& e : nest_.exprs)
+    if (e.kind == Expr::Kind::load && e.offset.is_affine() && e.dynamic.empty()) add(e.offset, e.dtype);
+  for (const ProgramOutput& o : nest_.outputs)
+    if (o.expr >= 0) add(o.offset, expr(o.expr).dtype);
+  double most = 0;
+  for (const Walk& w : walks) most = std::max(most, w.elements);
+  constexpr double kLarge = 0.25;
+  std::map<int, Index> least;
+  for (const Walk& w : walks)
+    for (int v : variables)
+      if (w.elements >= kLarge * most) {
+        const Index step = std::abs(w.offset->factor(v)) * w.bytes;
+        least[v] = least.count(v) > 0 ? std::min(least[v], step) : step;
+      }
+  std::stable_sort(variables.begin(), variables.end(), [&](int a, int b) { return least[a] < least[b]; });
+  return variables;
 }
 
 // The variables of the columns: both parts of an axis that scales or epilogue reductions cut in two.

@@ -228,6 +228,19 @@ Replacement sum_of_products(const Candidate& n) {
   return narrower ? Replacement(ops::cast(sum, n.type.dtype)) : std::nullopt;
 }
 
+// Products that are added up at indices, as the gradient of matrices that blocks of rows have picked, are
+// added up before they are rounded.
+Replacement scatter_of_products(const Candidate& n) {
+  if (!n.is(ops::kScatterAdd) || !is_float(n.type.dtype) || size_bytes(n.type.dtype) != 2) return {};
+  Value product = n.x[1];
+  while (n.is_read_once(product) && is_a(product, ops::kReshape)) product = operand_of(product);
+  if (!n.is_read_once(product) || node_of(product).op->kind != OpClass::matmul) return {};
+  const Value wide = ops::matmul(operand_of(product), operand_of(product, 1), DType::f32);
+  return ops::cast(
+      ops::scatter_add(n.x[0], ops::reshape(wide, n.x[1].shape()), n.attrs.integer("axis"), n.type.shape),
+      n.type.dtype);
+}
+
 constexpr Rewrite kMatmulRewrites[] = {
     {"transpose_of_matmul", "transpose(matmul(a, b)) = matmul(transpose(b), transpose(a))",
      transpose_of_matmul},
@@ -238,6 +251,8 @@ constexpr Rewrite kMatmulRewrites[] = {
      row_sum_of_product},
     {"scaled_row_sum", "c * sum(a * b, last) = sum(a * (b * expand c), last) where b * expand c is there",
      scaled_row_sum},
+    {"scatter_of_products", "scatter_add(index, matmul(a, b)) of 16 bits = one of f32, rounded once",
+     scatter_of_products},
     {"sum_of_products", "sum(matmul(a, b), batch axes) = one matmul whose depth holds them", sum_of_products},
     {"softmax_after_product",
      "matmul(e * expand(1 / sum e), v) = matmul(e, v) * (1 / sum e) for e = exp(x - max x), of at least one "

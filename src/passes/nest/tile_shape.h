@@ -40,6 +40,13 @@ struct TileShape {
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };
 
+// Whether elements so many apart are read as if they lay side by side: several share what memory gives at
+// once.
+inline bool lie_close(Index step, DType dtype) {
+  constexpr Index kCloseBytes = 16;  // half of the shortest sector
+  return step == 1 || step * static_cast<Index>(size_bytes(dtype)) <= kCloseBytes;
+}
+
 // The variables that lay out the partial results of a reduction or dot: what stands beside a dot has rows
 // only.
 std::vector<int> partial_variables(const LoopNest& nest, const TileShape& shape, int expr);

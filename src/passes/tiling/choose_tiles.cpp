@@ -17,7 +17,6 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr Index kSectorBytes = 32;  // what memory gives at least
 constexpr Index kShortBlock = 256;  // of rows on a target that keeps none: most lengths are made of these
 
 class Chooser {
@@ -49,19 +48,27 @@ class Chooser {
   // Elements moved with unit stride along v, over all loads and stores: the more, the better v is as the
   // column axis.
   double contiguity(int v) const {
-    double weight = 0;
-    auto add = [&](const IndexExpr& e, DType dtype, double importance) {
-      if (std::abs(e.factor(v)) != 1) return;
+    const auto bytes_along = [&](const IndexExpr& e, DType dtype) {
+      if (std::abs(e.factor(v)) != 1) return 0.0;
       double elements = 1;
       for (int u = 0; u < static_cast<int>(nest_.extents.size()); ++u)
         if (e.depends_on(u)) elements *= static_cast<double>(extent(u));
-      weight += elements * static_cast<double>(size_bytes(dtype)) * importance;
+      return elements * static_cast<double>(size_bytes(dtype));
     };
-    for (const Expr& s : nest_.exprs)
-      if (s.kind == Expr::Kind::load) add(s.offset, s.dtype, 1);
+    double weight = 0, masked = 0;
+    for (const Expr& s : nest_.exprs) {
+      if (s.kind != Expr::Kind::load) continue;
+      const double bytes = bytes_along(s.offset, s.dtype);
+      if (s.mask < 0)
+        weight += bytes;
+      else
+        masked = std::max(masked, bytes);
+    }
+    // The parts of a concat are each read for a part of the result: all of them are one tensor.
+    weight += masked;
     // A store that is not coalesced costs whole lines both ways.
     for (const ProgramOutput& o : nest_.outputs)
-      add(o.offset, o.node >= 0 ? graph_.type(o.node).dtype : DType::f32, 1.5);
+      weight += 1.5 * bytes_along(o.offset, o.node >= 0 ? graph_.type(o.node).dtype : DType::f32);
     return weight;
   }
 
@@ -76,14 +83,17 @@ class Chooser {
     return best;
   }
 
-  // A variable that some full-size load walks contiguously while the column does not.
+  // The variable along which some full-size load lies closest, where the column walks farther.
   int turned_variable(int column) const {
     for (const Expr& s : nest_.exprs) {
-      if (s.kind != Expr::Kind::load || !s.offset.is_affine() || std::abs(s.offset.factor(column)) == 1)
-        continue;
-      if (!s.offset.depends_on(column)) continue;
-      for (int v : nest_.parallel_variables())
-        if (v != column && std::abs(s.offset.factor(v)) == 1 && extent(v) >= 8) return v;
+      if (s.kind != Expr::Kind::load || !s.offset.is_affine()) continue;
+      int closest = -1;
+      Index least = std::abs(s.offset.factor(column));
+      for (int v : nest_.parallel_variables()) {
+        const Index step = std::abs(s.offset.factor(v));
+        if (step > 0 && step < least && lie_close(step, s.dtype) && extent(v) >= 8) closest = v, least = step;
+      }
+      if (closest >= 0) return closest;
     }
     return -1;
   }
@@ -258,7 +268,7 @@ class Chooser {
       // The whole reduced axis on chip, over a strip of columns: the widest that fits, of a sector at least.
       t.rows = extent(t.row);
       t.columns = std::min(extent(column), cuts_.strip_columns);
-      const Index sector = has_scan() ? 1 : std::max<Index>(1, kSectorBytes / main_access());
+      const Index sector = has_scan() ? 1 : std::max<Index>(1, target_.sector_bytes / main_access());
       for (const Index least = std::min(t.columns, sector); t.columns >= least; t.columns /= 2)
         if (fits(t.rows * t.columns)) return t;
       t.columns = edge(column, column_width(extent(t.row)));
@@ -271,7 +281,7 @@ class Chooser {
 
   // A sector of each row of a column, in the registers of one block.
   bool holds_sector(int row) const {
-    return extent(row) * kSectorBytes <= target_.held_elements(main_access()) * main_access();
+    return extent(row) * target_.sector_bytes <= target_.held_elements(main_access()) * main_access();
   }
 
   // The whole axis that is scanned, or walked for the place of an extreme (one comparison an element, where a
@@ -281,7 +291,7 @@ class Chooser {
   // access.
   TileShape whole_columns(TileShape t) const {
     const Index held = target_.held_elements(main_access());
-    const Index sector = std::max<Index>(1, kSectorBytes / main_access()),
+    const Index sector = std::max<Index>(1, target_.sector_bytes / main_access()),
                 least = std::max<Index>(1, target_.vector_bytes / 2 / main_access());
     t.rows = extent(t.row);
     t.columns = cuts_.strip_columns;

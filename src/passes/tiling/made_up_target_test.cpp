@@ -34,6 +34,7 @@ tile::Target odd_target() {
   t.units = 4;
   t.max_threads = 96;
   t.vector_bytes = 16;
+  t.sector_bytes = 32;
   t.flops_per_s = 1e12;
   t.matrix_flops_per_s = 1e14;
   t.vector_dots.edge = 40;

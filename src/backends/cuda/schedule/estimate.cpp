@@ -98,7 +98,8 @@ double loaded_bytes(const tile::Kernel& kernel, const Layouts& layouts, const El
   const TileFrame& f = layouts.frame(it->second);
   double bytes = 0;
   for (const Instr& in : loop.body) {
-    if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load) continue;
+    if (in.kind != Instr::Kind::compute || !in.op) continue;
+    if (in.op->kind != OpKind::load && in.op->kind != OpKind::gather) continue;
     const auto walked = std::count_if(in.axes.begin(), in.axes.end(), [](int a) { return a >= 0; });
     const bool whole = walked == static_cast<long>(long_axes(loop.shape).size());
     const Index elements = whole ? (it->second.part == Part::rows   ? f.row_steps()
@@ -249,8 +250,8 @@ class WorkCounter {
     const tile::Dim& apart = view.strides[static_cast<std::size_t>(op.tile_dims[0])];
     const double row = static_cast<double>(tile.shape[1]) * size;
     const double pitch =
-        apart.is_constant() ? static_cast<double>(std::abs(apart.value)) * size : kSectorBytes;
-    return std::max(1.0, std::min(pitch, kSectorBytes) / row);
+        apart.is_constant() ? static_cast<double>(std::abs(apart.value)) * size : double{kSectorBytes};
+    return std::max(1.0, std::min(pitch, double{kSectorBytes}) / row);
   }
 
   // What is gathered under masks reads no more of a view than the program's share of it: parts of a
