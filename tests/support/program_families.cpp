@@ -248,7 +248,7 @@ const std::vector<ProgramFamily>& program_families() {
       {"rolls", rolls, 8},
       {"views_of_views", views_of_views, 16},
       {"rotations", rotations, 400, false},  // the gradient is as many views of ones
-      {"growing_concat", growing_concat, 10},
+      {"growing_concat", growing_concat, 20},
       {"reshaped_transposes", reshaped_transposes, 8},
       {"transposes", transposes, 24},
       {"broadcasts", broadcasts, 24},

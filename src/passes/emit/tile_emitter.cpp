@@ -106,7 +106,7 @@ std::vector<int> Emitter::nearest_first() const {
   for (const Expr& e : nest_.exprs)
     if (e.kind == Expr::Kind::load && e.offset.is_affine() && e.dynamic.empty()) add(e.offset, e.dtype);
   for (const ProgramOutput& o : nest_.outputs)
-    if (o.expr >= 0) add(o.offset, expr(o.expr).dtype);
+    if (o.expr >= 0 && o.offset.is_affine()) add(o.offset, expr(o.expr).dtype);
   double most = 0;
   for (const Walk& w : walks) most = std::max(most, w.elements);
   constexpr double kLarge = 0.25;
