@@ -2,7 +2,7 @@
 // other element, parts of a concat, and what a pad surrounds, as well as whole blocks.
 #include "cuda_emulation/emulated_cuda.h"
 
-#include "ops/ops.h"
+#include "ops/composites.h"
 #include "passes/pipeline.h"
 #include "support/graph_check.h"
 
