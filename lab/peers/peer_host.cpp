@@ -7,7 +7,7 @@
 #include <fstream>
 
 namespace tilewright::embedded {
-extern const std::string_view peer_script, truth_script;
+extern const std::string_view peer_script, programs_script, truth_script;
 }
 
 namespace tilewright::lab {
@@ -15,10 +15,6 @@ namespace tilewright::lab {
 namespace {
 
 using Json = nlohmann::json;
-
-// Its threads sleep between its calls: as they are set up they would turn for milliseconds on the cores that
-// the next contender is timed on. Waking them costs its own calls some microseconds.
-constexpr const char* kSleepBetweenCalls = "OMP_WAIT_POLICY=passive";
 
 std::size_t bytes_of(DType dtype, const Shape& shape) {
   return static_cast<std::size_t>(shape.size()) * size_bytes(dtype);
@@ -29,10 +25,10 @@ std::size_t bytes_of(DType dtype, const Shape& shape) {
 Result<PeerHostPtr> PeerHost::start(const std::string& python, const PeerOptions& options,
                                     std::vector<std::string> variables) {
   PeerHostPtr host(new PeerHost);
-  variables.emplace_back(kSleepBetweenCalls);
   host->options_ = options;
   host->python_ = python;
   host->variables_ = std::move(variables);
+  std::ofstream(host->folder() + "/programs.py", std::ios::binary) << embedded::programs_script;
   std::ofstream(host->folder() + "/truth.py", std::ios::binary) << embedded::truth_script;
   std::ofstream(host->folder() + "/peer.py", std::ios::binary) << embedded::peer_script;
   if (Status alive = host->revive(); !alive) return alive.error();

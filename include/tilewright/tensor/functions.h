@@ -155,8 +155,8 @@ Tensor einsum(std::string_view spec, const Tensor& a, const Tensor& b, TW_HERE);
 // lies in blocks of T / B rows, and block b is multiplied by w[group_of_block[b]]; group_of_block (B) of
 // integers. Gives (T, N) of matmul's type; a number outside [0, G) gives a block of zeros, which pads groups
 // to whole blocks. No copy of w is gathered: the kernel reads each matrix where it lies. The gradient of a
-// matrix is summed over its blocks in f32 and rounded once. Throws Error on
-// other ranks, differing K, and T that is no multiple of B.
+// matrix is summed over its blocks in f32 and rounded once. Throws Error on other ranks, differing K, and T
+// that is no multiple of B.
 Tensor grouped_matmul(const Tensor& x, const Tensor& w, const Tensor& group_of_block, TW_HERE);
 // The same of groups of any length one after another, as torch._grouped_mm takes them: rows ends[g - 1] up to
 // ends[g] of x (T, K) are multiplied by w[g]; ends (G) of integers ascends from 0 to T at most, and a group

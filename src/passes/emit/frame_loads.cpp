@@ -217,7 +217,7 @@ std::optional<Value> FrameValues::overhang_mask() {
 // what one inside the space reads, and the value keeps the shape of what it is made of.
 Value FrameValues::gather(const Expr& m) {
   if (is_tile(frame_.row) && is_tile(frame_.column) && m.offset.is_affine() && m.dynamic.empty() &&
-      m.offset.depends_on(frame_.row) && is_of_places(m.mask) &&
+      m.mask >= 0 && m.offset.depends_on(frame_.row) && is_of_places(m.mask) &&
       is_read_turned(std::abs(m.offset.factor(frame_.row)), std::abs(m.offset.factor(frame_.column)),
                      m.dtype))
     return k_.transpose(turned().gather(m));

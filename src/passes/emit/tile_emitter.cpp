@@ -98,10 +98,7 @@ std::vector<int> Emitter::nearest_first() const {
   };
   std::vector<Walk> walks;
   const auto add = [&](const IndexExpr& offset, DType dtype) {
-    double elements = 1;
-    for (int v = 0; v < static_cast<int>(nest_.extents.size()); ++v)
-      if (offset.depends_on(v)) elements *= static_cast<double>(s_.extent(v));
-    walks.push_back({&offset, static_cast<Index>(size_bytes(dtype)), elements});
+    walks.push_back({&offset, static_cast<Index>(size_bytes(dtype)), touched(offset, nest_)});
   };
   for (const Expr& e : nest_.exprs)
     if (e.kind == Expr::Kind::load && e.offset.is_affine() && e.dynamic.empty()) add(e.offset, e.dtype);
@@ -109,7 +106,7 @@ std::vector<int> Emitter::nearest_first() const {
     if (o.expr >= 0 && o.offset.is_affine()) add(o.offset, expr(o.expr).dtype);
   double most = 0;
   for (const Walk& w : walks) most = std::max(most, w.elements);
-  constexpr double kLarge = 0.25;
+  constexpr double kLarge = 0.25;  // of the most elements: chosen, not measured
   std::map<int, Index> least;
   for (const Walk& w : walks)
     for (int v : variables)

@@ -145,6 +145,13 @@ bool LoopNest::is_stored_along_reduced(const ProgramOutput& output) const {
   return std::any_of(walked.begin(), walked.end(), [&](int v) { return output.offset.depends_on(v); });
 }
 
+double touched(const IndexExpr& offset, const LoopNest& nest) {
+  double elements = 1;
+  for (std::size_t v = 0; v < nest.extents.size(); ++v)
+    if (offset.depends_on(static_cast<int>(v))) elements *= static_cast<double>(nest.extents[v]);
+  return elements;
+}
+
 bool LoopNest::is_empty() const { return std::find(extents.begin(), extents.end(), 0) != extents.end(); }
 
 bool LoopNest::stores_along_reduced() const {

@@ -124,6 +124,9 @@ struct LoopNest {
   std::vector<int> parallel_variables() const;
 };
 
+// Elements that an access at this offset reaches: the points of the variables that it follows.
+double touched(const IndexExpr& offset, const LoopNest& nest);
+
 struct Group {
   std::vector<ir::NodeId> nodes;     // sorted; only nodes that compute (views, constants, iotas are inlined)
   std::vector<ir::NodeId> outputs;   // nodes whose values must reach memory

@@ -49,11 +49,7 @@ class Chooser {
   // column axis.
   double contiguity(int v) const {
     const auto bytes_along = [&](const IndexExpr& e, DType dtype) {
-      if (std::abs(e.factor(v)) != 1) return 0.0;
-      double elements = 1;
-      for (int u = 0; u < static_cast<int>(nest_.extents.size()); ++u)
-        if (e.depends_on(u)) elements *= static_cast<double>(extent(u));
-      return elements * static_cast<double>(size_bytes(dtype));
+      return std::abs(e.factor(v)) == 1 ? touched(e, nest_) * static_cast<double>(size_bytes(dtype)) : 0.0;
     };
     double weight = 0, masked = 0;
     for (const Expr& s : nest_.exprs) {
@@ -123,9 +119,7 @@ class Chooser {
     double most = 0;
     for (const Expr& s : nest_.exprs) {
       if (s.kind != Expr::Kind::load) continue;
-      double elements = 1;
-      for (int v = 0; v < static_cast<int>(nest_.extents.size()); ++v)
-        if (s.offset.depends_on(v)) elements *= static_cast<double>(extent(v));
+      const double elements = touched(s.offset, nest_);
       if (elements > most) most = elements, bytes = static_cast<Index>(size_bytes(s.dtype));
     }
     return bytes;

@@ -16,13 +16,6 @@ namespace tilewright::passes {
 
 namespace {
 
-double touched(const IndexExpr& offset, const LoopNest& nest) {
-  double elements = 1;
-  for (std::size_t v = 0; v < nest.extents.size(); ++v)
-    if (offset.depends_on(static_cast<int>(v))) elements *= static_cast<double>(nest.extents[v]);
-  return elements;
-}
-
 // How often each expr is computed in a program with a dot: once for each point it depends on, what an operand
 // is made of again for every block of the result that reads it.
 std::vector<double> dot_points(const ir::Graph& graph, const LoopNest& nest, const TileShape& shape) {
