@@ -32,6 +32,16 @@ TW_INLINE void transpose_block(const T* from, i64 from_stride, T* to, i64 to_str
   for (int i = 0; i < TW_LANES; ++i) store(to + i * to_stride, rows[i]);
 }
 
+// Rows of a buffer are whole vectors, and loops compute all lanes of these: behind the last element stand
+// zeros, since numbers that were left there may be subnormal, which takes a processor hundreds of cycles.
+template <int Rows, int Columns, class T>
+TW_INLINE void clear_behind(T* to, i64 stride) {
+  constexpr i64 kWhole = (Columns + TW_LANES - 1) / TW_LANES * TW_LANES;
+  if (Columns == kWhole || stride < kWhole) return;
+  for (i64 r = 0; r < Rows; ++r)
+    for (i64 c = Columns; c < kWhole; ++c) to[r * stride + c] = T(0);
+}
+
 template <int Rows, int Columns, class T>
 static void transpose(const T* from, i64 from_stride, T* to, i64 to_stride) {
   constexpr i64 kRows = Rows / TW_LANES * TW_LANES, kColumns = Columns / TW_LANES * TW_LANES;
@@ -41,6 +51,7 @@ static void transpose(const T* from, i64 from_stride, T* to, i64 to_stride) {
   for (i64 r = 0; r < Rows; ++r)
     for (i64 c = r < kRows ? kColumns : 0; c < Columns; ++c)
       to[c * to_stride + r] = from[r * from_stride + c];
+  clear_behind<Columns, Rows>(to, to_stride);
 }
 
 // The same elements in row-major order.
@@ -49,6 +60,7 @@ static void reshape(const T* from, i64 from_stride, T* to, i64 to_stride) {
   static_assert(FromRows * FromColumns == ToRows * ToColumns);
   for (i64 i = 0; i < i64(FromRows) * FromColumns; ++i)
     to[i / ToColumns * to_stride + i % ToColumns] = from[i / FromColumns * from_stride + i % FromColumns];
+  clear_behind<ToRows, ToColumns>(to, to_stride);
 }
 
 }  // namespace tw
