@@ -49,5 +49,9 @@ extern const ir::Op kTake, kTakeAlong, kScatterAdd, kScatterAddAlong;
 extern const ir::Op kUpdateSlice, kDynamicSlice;
 // matmul.cpp
 extern const ir::Op kMatmul;
+// An attribute of matmul: how many pairs of parts lie behind one another along its depth, where it is one of
+// the products that an f32 product is written as (passes/graph/products_by_parts.h). That of one pair is
+// summed as exactly as f32.
+inline constexpr const char* kPartsAttr = "parts";
 
 }  // namespace tilewright::ops

@@ -1,4 +1,5 @@
-// in_fixed_order (where that is asked for) → with_scans_in_blocks → simplify → materialize → fuse → lower
+// in_fixed_order (where that is asked for) → with_scans_in_blocks → simplify → with_products_by_parts →
+// materialize → fuse → lower
 // each group → plan memory.
 #include "passes/pipeline.h"
 
@@ -7,6 +8,7 @@
 #include "passes/emit/lower.h"
 #include "passes/graph/fixed_order.h"
 #include "passes/graph/long_scans.h"
+#include "passes/graph/products_by_parts.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/sums_by_rows.h"
 #include "passes/plan/plan_memory.h"
@@ -227,6 +229,10 @@ class PlanWriter {
       out_.plan.steps.push_back(
           {.kind = PlanStep::Kind::copy, .buffer = place(to).buffer, .from = place(from).buffer});
     for (NodeId o : g.outputs) place(o);
+    for (NodeId id : g.nodes)
+      if (const ir::Node& n = graph_.node(id); n.attrs.has(ops::kPartsAttr))
+        note += fmt::format("{}{} of the six products of bf16 parts that an f32 product is made of",
+                            note.empty() ? "" : "; ", n.attrs.integer(ops::kPartsAttr));
     for (NodeId o : g.outputs)
       if (const std::string stored = why_stored(o); !stored.empty() && note.find(stored) == std::string::npos)
         note += (note.empty() ? "" : "; ") + stored;
@@ -278,7 +284,7 @@ Compiled plan_groups(ir::Graph graph, Fusion fusion, const tile::Target& target,
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
   const ir::Graph ordered =
       with_scans_in_blocks(options.deterministic ? in_fixed_order(graph) : graph, target);
-  const ir::Graph simple = options.simplify ? simplify(ordered) : ordered;
+  const ir::Graph simple = with_products_by_parts(options.simplify ? simplify(ordered) : ordered, target);
   ir::Graph whole = materialize(with_sums_by_rows(simple, target), target);
   if (!options.fuse) {
     Fusion apart = keep_apart(whole);

@@ -1,6 +1,8 @@
 // Looking hardware up, standing in for missing rates, and building a description from measurements.
 #include <tilewright/perf/hardware.h>
 
+#include <tilewright/perf/cost.h>
+
 #include <tilewright/base/error.h>
 
 #include <fmt/format.h>
@@ -155,6 +157,15 @@ const Hardware& find_hardware(std::string_view name) {
 }
 
 Rate rate(const Hardware& hardware, MathUnit unit, DType dtype) {
+  if (unit == MathUnit::matrix && dtype == DType::f32 && find_rate(hardware.matrix, dtype) == nullptr) {
+    const Figure *whole = find_rate(hardware.vector, dtype), *parts = find_rate(hardware.matrix, DType::bf16);
+    if (whole != nullptr && parts != nullptr && parts->value / kPartProducts > whole->value)
+      return {
+          parts->value / kPartProducts,
+          fmt::format("{} has no matrix rate for f32: a sixth of that of bf16 is used, as six products of "
+                      "parts make one",
+                      hardware.name)};
+  }
   const std::vector<Candidate> list = candidates(unit, dtype);
   for (const Candidate& c : list) {
     const Figure* figure = find_rate(c.unit == MathUnit::matrix ? hardware.matrix : hardware.vector, c.dtype);

@@ -447,6 +447,8 @@ Value Builder::dot(const Value& a, const Value& b, const Value& acc, DotPrecisio
                             tilewright::name(*want), types({acc})));
   if (precision == DotPrecision::tf32 && a.dtype() != DType::f32)
     fail(where, fmt::format("dot: precision tf32 is of f32 operands, got {}", types({a, b})));
+  if (precision == DotPrecision::two_level && !is_narrow_float(a.dtype()))
+    fail(where, fmt::format("dot: precision two_level is of narrow floats, got {}", types({a, b})));
   return push({.kind = OpKind::dot, .operands = {a.id(), b.id(), acc.id()}, .precision = precision},
               acc.type(), where);
 }

@@ -21,6 +21,11 @@ std::optional<Monoid> parse_monoid(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view name(DotPrecision precision) {
+  constexpr std::string_view names[] = {"exact", "tf32", "two_level"};
+  return names[static_cast<std::size_t>(precision)];
+}
+
 std::string_view name(OpKind kind) {
   constexpr std::string_view names[] = {
       "constant", "scalar_param", "program_id", "arange", "broadcast", "reshape", "transpose",

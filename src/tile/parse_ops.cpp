@@ -168,8 +168,9 @@ class BodyParser {
         lexer_.expect("true");
         op.rounded = true;
       } else if (word.text == "precision" && op.kind == OpKind::dot) {
-        lexer_.expect("tf32");
-        op.precision = DotPrecision::tf32;
+        const bool two_level = lexer_.take_if(name(DotPrecision::two_level));
+        if (!two_level) lexer_.expect(name(DotPrecision::tf32));
+        op.precision = two_level ? DotPrecision::two_level : DotPrecision::tf32;
       } else if (word.text == "dims" && use.tile_dims) {
         parse_tile_dims(op);
       } else if (word.text == "fill" &&

@@ -176,7 +176,8 @@ class Printer {
         if (op.rounded) return fmt::format("{} {} {{rounded=true}}", kind, all);
         break;
       case OpKind::dot:
-        if (op.precision == DotPrecision::tf32) return fmt::format("{} {} {{precision=tf32}}", kind, all);
+        if (op.precision != DotPrecision::exact)
+          return fmt::format("{} {} {{precision={}}}", kind, all, name(op.precision));
         break;
       case OpKind::loop:
         if (!args.empty()) return fmt::format("{} {}", kind, args);

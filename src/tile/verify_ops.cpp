@@ -224,6 +224,8 @@ std::string check_dot(const Subject& s) {
     return fmt::format("{} accumulates in {}, not {}", name(a.dtype), name(*want), to_string(acc));
   if (s.op.precision == DotPrecision::tf32 && a.dtype != DType::f32)
     return fmt::format("precision=tf32 is of f32 operands, not {}", name(a.dtype));
+  if (s.op.precision == DotPrecision::two_level && !is_narrow_float(a.dtype))
+    return fmt::format("precision=two_level is of narrow floats, not {}", name(a.dtype));
   return want_result(s, acc);
 }
 

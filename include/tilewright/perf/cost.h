@@ -24,6 +24,10 @@ class FlopsByType {
   std::array<double, std::size(kAllDTypes)> count_{};
 };
 
+// Products of bf16 parts that an f32 product may be made of with f32's accuracy
+// (passes/graph/products_by_parts.h): a bound on f32 products knows of them.
+inline constexpr double kPartProducts = 6;
+
 struct Cost {
   FlopsByType matrix;      // work of `dot`, by the type of its operands
   double tf32 = 0;         // of matrix[f32]: with operands that are rounded to tf32, for tensor cores

@@ -106,7 +106,11 @@ std::string_view name(OpKind kind);
 enum class DotPrecision : std::uint8_t {
   exact,  // all of them
   tf32,   // of f32 at least 10 bits of mantissa, rounded or cut off: tensor cores may multiply them
+  // All of them, of narrow floats, and the sum is as exact as one in f32: units that cut sums off instead of
+  // rounding them add each block's products by themselves.
+  two_level,
 };
+std::string_view name(DotPrecision precision);
 
 using ValueId = int;
 

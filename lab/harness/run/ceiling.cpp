@@ -139,6 +139,8 @@ std::vector<std::string> beaten_figures(const Work& work, const Ceilings& ceilin
   if (beaten(unit_us(matrix, perf::MathUnit::matrix, ceilings))) {
     add_math_figures(matrix, "matrix.", figures);
     add_math_figures(matrix, "vector.", figures);  // which stands in where there is no matrix unit
+    if (matrix[DType::f32] > 0 && math_rate(ceilings, perf::MathUnit::matrix, DType::bf16))
+      figures.emplace_back("matrix.bf16");
   }
   if (beaten(unit_us(work.cost.vector, perf::MathUnit::vector, ceilings)))
     add_math_figures(work.cost.vector, "vector.", figures);
@@ -185,10 +187,12 @@ Ceilings ceilings_of(const perf::Hardware& hardware, const std::string& source) 
   }
   for (const auto& rate : hardware.vector) {
     ceilings.math.push_back({perf::MathUnit::vector, rate.dtype, rate.flops_per_s.value});
-    // Where matrix units do not take a type exactly, its products are made of the same multiply-adds.
+    // Where matrix units do not take a type exactly, its products are made of the same multiply-adds, or of
+    // products of f32's parts.
     if ((rate.dtype == DType::f32 || rate.dtype == DType::f64) &&
         !math_rate(ceilings, perf::MathUnit::matrix, rate.dtype))
-      ceilings.math.push_back({perf::MathUnit::matrix, rate.dtype, rate.flops_per_s.value});
+      ceilings.math.push_back({perf::MathUnit::matrix, rate.dtype,
+                               perf::rate(hardware, perf::MathUnit::matrix, rate.dtype).flops_per_s});
   }
   return ceilings;
 }

@@ -45,6 +45,7 @@ struct Expr {
   tile::Monoid monoid = tile::Monoid::sum;
   std::array<DType, 2> operand_dtypes = {DType::f32, DType::f32};
   bool inner = false;
+  bool two_level = false;  // dot: the sum is as exact as one in f32 (tile::DotPrecision)
   bool scaled_accumulation =
       false;  // inner: rows and columns are both parallel, the loop adds up products of blocks
   Index low = 0, high = 0;

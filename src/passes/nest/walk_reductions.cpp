@@ -143,6 +143,8 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at, int mask) {
   const auto rank = at.size();
   const bool inner =
       std::any_of(at.begin(), at.end(), [&](const IndexExpr& e) { return depends_on_reduced(e); });
+  const bool of_parts = n.attrs.has(ops::kPartsAttr);
+  if (inner && of_parts) throw Stop{Refusal::dots_are_not_b2b};
   const Shape& a_shape = graph_.type(n.operands[0]).shape;
   const Index depth_extent = a_shape[a_shape.rank() - 1];
   IndexExpr depth;
@@ -198,6 +200,7 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at, int mask) {
                .dtype = compute_dtype(n.type.dtype),
                .operand_dtypes = operand_dtypes,
                .inner = inner,
+               .two_level = of_parts && n.attrs.integer(ops::kPartsAttr) == 1,
                .scaled_accumulation = scaled_accumulation});
 }
 

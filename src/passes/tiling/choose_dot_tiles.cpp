@@ -26,9 +26,9 @@ bool is_usable(const DotTile& t, const MatrixUnit& unit, const DotProblem& p) {
 bool takes(const MatrixUnit& unit, const MatrixOperands& row, const DotProblem& p) {
   return row.dtype == p.dtype && (!row.rounded || p.rounds) && (!row.k_major || p.by_k) &&
          (p.copied || (unit.other_blocks && p.in_memory)) && std::min(p.m, p.n) >= row.fewest &&
-         p.k >= row.fewest_depth && std::any_of(row.tiles.begin(), row.tiles.end(), [&](const DotTile& t) {
-           return is_usable(t, unit, p);
-         });
+         p.k >= row.fewest_depth &&
+         std::any_of(row.tiles_of(p.two_level).begin(), row.tiles_of(p.two_level).end(),
+                     [&](const DotTile& t) { return is_usable(t, unit, p); });
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ std::vector<DotTiles> tiles_by_rate(const DotProblem& p, const MatrixChoice& by,
   const tile::TileRate& rate = *by.unit->rate;
   const Index bytes = p.operand_bytes();
   std::vector<RankedTiles> all;
-  for (const DotTile& edges : by.operands->tiles) {
+  for (const DotTile& edges : by.operands->tiles_of(p.two_level)) {
     if (!is_usable(edges, *by.unit, p)) continue;
     DotTiles t{edges.rows, edges.columns, by.unit->blocks.row_bytes / bytes};
     // Few rows of a: b streams. Where its columns lie together, a block's rows are as wide as the tile.
@@ -106,7 +106,7 @@ std::vector<DotTiles> tiles_by_rate(const DotProblem& p, const MatrixChoice& by,
       if (t.split_k == 1)
         tiles.leaving_cycles = tile::leaving_cycles(rate, rate.instructions_an_op * p.ops_after);
       double us = tile::tensor_tiles_us(tiles, rate, target);
-      tiles.pingpong = !by.operands->added_apart && tile::fits_pingpong(rate, t.bm, t.bn);
+      tiles.pingpong = !by.operands->added_apart && !p.two_level && tile::fits_pingpong(rate, t.bm, t.bn);
       if (tiles.pingpong) us = std::min(us, tile::tensor_tiles_us(tiles, rate, target));
       all.push_back({t, us + split_k_combine_us(p, t.split_k, target)});
     }
@@ -160,8 +160,8 @@ std::vector<DotTiles> matrix_tiles(const DotProblem& p, const MatrixChoice& by, 
   if (target.any_size && p.is_held(by.unit->any_size.rows, by.unit->any_size.columns))
     return {{by.unit->any_size.rows, by.unit->any_size.columns, depth}};
   if (by.unit->rate) return tiles_by_rate(p, by, target);
-  return tiles_by_share(p, by.operands->tiles, depth, target.matrix_flops_per_s * by.operands->rate,
-                        by.unit->share, target);
+  return tiles_by_share(p, by.operands->tiles_of(p.two_level), depth,
+                        target.matrix_flops_per_s * by.operands->rate, by.unit->share, target);
 }
 
 bool fills_vector_tiles(const DotProblem& p, const tile::VectorDots& dots) {

@@ -17,6 +17,7 @@ struct DotProblem {
   bool b_by_k = false;     // k is the contiguous axis of b
   bool b_by_rows = false;  // n is the contiguous axis of b
   bool rounds = false;     // f32 operands may be rounded to fewer bits
+  bool two_level = false;  // the sum is as exact as one in f32 (tile::DotPrecision)
   bool whole_m = false;    // a tile must hold all of m
   bool whole_n = false;    // a tile must hold all of n: at most kMostHeld (epilogue_reductions.h)
   bool split_k = false;    // several programs may share one sum

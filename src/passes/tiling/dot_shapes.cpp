@@ -105,6 +105,7 @@ DotProblem problem_of(const LoopNest& nest, const DotAxes& axes, const tile::Tar
   problem.whole_n = axes.n >= 0 && held[at(axes.n)];
   problem.ops_after = ops_after_dots(nest);
   problem.rounds = target.tf32 && !nest.is_b2b();
+  problem.two_level = dot.two_level;
   return problem;
 }
 
@@ -288,6 +289,7 @@ std::vector<TileShape> rank_dot_shapes(const LoopNest& nest, const tile::Target&
     shape.two_level_accumulation = stream && nest.dot() >= 0 && b2b_on_matrix_unit(nest, target) &&
                                    two_level_accumulation(*b2b_unit(target), nest.exprs[at(nest.dot())]);
     if (rounds) shape.precision = tile::DotPrecision::tf32;
+    if (problem.two_level) shape.precision = tile::DotPrecision::two_level;
     if (tiles.split_k > 1) {
       shape.split_k_length = round_up(ceil_div(problem.k, tiles.split_k), shape.depth);
       shape.split_k = ceil_div(problem.k, shape.split_k_length);

@@ -35,8 +35,11 @@ class TensorDotFinder {
     TensorDot out{.loop = loop, .dot = dot.op};
     out.dtype = kernel_.type(dot.a.value).dtype;
     const DType other = kernel_.type(dot.b.value).dtype;
-    out.two_level = is_f8(out.dtype) && is_f8(other);
-    if ((other != out.dtype && !out.two_level) || !takes(*dot.op, out.dtype) ||
+    const bool of_f8 = is_f8(out.dtype) && is_f8(other);
+    out.two_level = of_f8 || dot.op->precision == tile::DotPrecision::two_level;
+    if (out.two_level && unit_ != DotUnit::wgmma && unit_ != DotUnit::fma_blocks)
+      return refuse_dot("wgmma alone adds each block's products by themselves");
+    if ((other != out.dtype && !of_f8) || !takes(*dot.op, out.dtype) ||
         kernel_.type(dot.op->results[0]).dtype != (out.dtype == DType::i8 ? DType::i32 : DType::f32))
       return refuse_dot(types_taken());
     auto a = reader_.read(*dot.a.load, dot.a.transposed ? 1 : 0);

@@ -71,12 +71,15 @@ inline tile::MatrixUnit warpgroup_unit() {
     out.tiles = apart;
     return out;
   };
+  tile::MatrixOperands bf16 = operands(DType::bf16);
+  bf16.two_level_tiles = apart;
+  bf16.worth_parts = 0.85;
   tile::MatrixOperands i8 = k_major(DType::i8), tf32 = k_major(DType::f32);
   i8.computed = false;
   tf32.rounded = true;
   tf32.fewest = 9;
   tf32.rate = 0.5;
-  tile::MatrixUnit unit{.operands = {operands(DType::bf16), operands(DType::f16), of_f8(DType::f8e4m3),
+  tile::MatrixUnit unit{.operands = {std::move(bf16), operands(DType::f16), of_f8(DType::f8e4m3),
                                      of_f8(DType::f8e5m2), std::move(i8), std::move(tf32)},
                         .blocks = kBlockRules,
                         .any_size = {128, 128},
