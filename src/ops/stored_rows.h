@@ -10,6 +10,10 @@ namespace tilewright::ops {
 // value is the same without.
 inline constexpr const char* kPitch = "pitch";
 
+// The attribute of a copy of a concat whose parts are computed where they lie in it: it stays a kernel of its
+// own, so that it has none (passes/pipeline.cpp). Parts along the last axis have its rows' pitch.
+inline constexpr const char* kPlaced = "placed";
+
 bool has_pitch(const ir::Node& node);
 
 // The shape whose row-major places the value's elements have: its own, or with the pitch as the last extent.

@@ -102,8 +102,8 @@ class PlanWriter {
                                   : Place{buffer(id), 0};
   }
 
-  // A group that does nothing but put values together that lie behind one another: whoever computes them
-  // writes them there.
+  // A group that does nothing but put values together that lie behind one another, or along the rows of the
+  // whole with its pitch: whoever computes them writes them there.
   void place_parts(const Group& g) {
     if (g.nodes.size() != 1 || g.outputs.empty()) return;
     const NodeId whole = g.outputs[0];
@@ -113,31 +113,36 @@ class PlanWriter {
       return;
     const ir::Node& source = graph_.node(storage_node(graph_, copy.operands[0]));
     if (source.op->kind != OpClass::concat) return;
-    const Index axis = source.attrs.integer("axis");
-    for (Index before = 0; before < axis; ++before)
-      if (source.type.shape[static_cast<int>(before)] != 1) return;
+    const auto axis = static_cast<int>(source.attrs.integer("axis"));
+    bool by_rows = false;
+    for (int before = 0; before < axis; ++before) by_rows = by_rows || source.type.shape[before] != 1;
+    if (by_rows && axis + 1 != source.type.shape.rank()) return;
+    const Index pitch = by_rows ? source.type.shape[axis] : 0;
     std::map<NodeId, std::pair<NodeId, Index>> parts;
     Index offset = 0;
     for (NodeId o : source.operands) {
       const NodeId part = storage_node(graph_, o);
-      const Index elements = graph_.type(part).shape.size();
-      if (!is_computed_for(part) || elements == 0 || part_of_.count(part) ||
+      const Shape& shape = graph_.type(part).shape;
+      if (!is_computed_for(part, pitch) || shape.size() == 0 || part_of_.count(part) ||
           offset * static_cast<Index>(size_bytes(copy.type.dtype)) % kBufferAlign != 0 ||
           !parts.insert({part, {whole, offset}}).second)
         return;
-      offset += elements;
+      offset += by_rows ? shape[shape.rank() - 1] : shape.size();
     }
     part_of_.insert(parts.begin(), parts.end());
     in_place_.insert(whole);
   }
 
-  // Written by one kernel, element by element, to a buffer that is not the caller's.
-  bool is_computed_for(NodeId id) const {
-    const OpClass kind = graph_.node(id).op->kind;
+  // Written by one kernel, element by element, to a buffer that is not the caller's, with this pitch of rows;
+  // 0: none.
+  bool is_computed_for(NodeId id, Index pitch) const {
+    const ir::Node& n = graph_.node(id);
+    if ((ops::has_pitch(n) ? n.attrs.integer(ops::kPitch) : 0) != pitch) return false;
+    const OpClass kind = n.op->kind;
     const bool written = kind == OpClass::matmul || kind == OpClass::pointwise || kind == OpClass::reduce ||
                          kind == OpClass::cast;
-    return written && !copied_.count(id) && !ops::has_pitch(graph_.node(id)) && !buffer_of_.count(id) &&
-           !in_place_.count(id) && stored_.count(id);
+    return written && !copied_.count(id) && !buffer_of_.count(id) && !in_place_.count(id) &&
+           stored_.count(id);
   }
 
   int buffer(NodeId id) {

@@ -27,7 +27,9 @@ TileCycles tile_cycles(const TensorTiles& t, const TileRate& rate) {
   const double intake = (static_cast<double>(inside(t.inside_m, t.bm)) * lines(t.a_lines) +
                          static_cast<double>(inside(t.inside_n, t.bn)) * lines(t.b_lines)) *
                         step / rate.intake_bytes_per_cycle;
-  return {steps * std::max({tensor, shared, intake}),
+  // Nothing hides these additions: 4096^3 took 298 us where 224 were predicted without, 2026-11-27.
+  const double adding = t.two_level ? bm * bn / rate.instructions_per_cycle : 0;
+  return {steps * (std::max({tensor, shared, intake}) + adding),
           ((t.by_copy_engine ? rate.send_cycles : rate.store_cycles) + t.leaving_cycles) * bm * bn};
 }
 

@@ -38,6 +38,7 @@ const Product kProducts[] = {
     {"whole blocks", {128, 128}, {128, 64}},
     {"odd sizes", {70, 131}, {131, 90}},
     {"batched", {2, 40, 65}, {2, 65, 33}},
+    {"one matrix for all", {3, 40, 64}, {1, 64, 48}},
     {"operands that lie the other way", {96, 72}, {80, 96}, true, true},
 };
 
@@ -49,7 +50,9 @@ class ProductsByParts : public testing::TestWithParam<Product> {
     const Product& p = GetParam();
     const ir::Value a = turned({&graph_, graph_.add_input("a", {DType::f32, p.a})}, p.a_turned),
                     b = turned({&graph_, graph_.add_input("b", {DType::f32, p.b})}, p.b_turned);
-    graph_.set_outputs({ops::matmul(a, b).id});
+    std::vector<Index> whole = b.shape().extents();
+    if (a.shape().rank() == 3) whole[0] = a.shape()[0];
+    graph_.set_outputs({ops::matmul(a, ops::broadcast_to(b, Shape(whole))).id});
     const passes::Compiled compiled =
         passes::run_pipeline(passes::with_products_by_parts(graph_, target_for_parts()),
                              open_emulated_cuda("sm_90a").value()->target());

@@ -28,6 +28,7 @@ tile::Target target() {
   bf16.worth_parts = 0.85;
   t.matrix_units = {{.operands = {bf16}, .blocks = {.align_bytes = 16}, .rate = tile::TileRate{}}};
   t.matrix_units[0].rate->clock_hz = 1.5e9;
+  t.matrix_units[0].rate->instructions_per_cycle = 128;
   t.matrix_units[0].rate->flops_per_cycle = 4096;
   t.matrix_units[0].rate->chip_bytes_per_cycle = 1000;
   t.matrix_units[0].rate->intake_bytes_per_cycle = 1000;
@@ -105,6 +106,20 @@ TEST(ProductsByParts, AnOperandOfTwoProductsIsCutOnce) {
   int concats = 0;
   for (const ir::Node& n : out.nodes()) concats += n.op == &ops::kConcat ? 1 : 0;
   EXPECT_EQ(concats, 3);
+}
+
+TEST(ProductsByParts, AStretchedMatrixIsCutBeforeItIsStretched) {
+  Graph g("program");
+  const Value w = input(g, "w", {1, 1024, 2048});
+  g.set_outputs({ops::matmul(input(g, "x", {32, 64, 1024}), ops::broadcast_to(w, {32, 1024, 2048})).id});
+  const Graph out = with_products_by_parts(g, target());
+  int concats = 0;
+  for (const ir::Node& n : out.nodes()) {
+    if (n.op != &ops::kConcat) continue;
+    EXPECT_LE(n.type.shape.size(), 3 * 1024 * 2048);
+    ++concats;
+  }
+  EXPECT_EQ(concats, 2);
 }
 
 }  // namespace

@@ -261,6 +261,7 @@ int Walker::compute(NodeId id, const Coordinates& at, int mask) {
       return push(std::move(s));
     }
     case OpClass::cast:
+      if (n.attrs.has(ops::kPlaced) && group_.nodes.size() > 1) throw Stop{Refusal::opaque};
       return push({.kind = Expr::Kind::cast,
                    .node = id,
                    .operands = {walk(n.operands[0], at, mask)},

@@ -102,7 +102,8 @@ std::vector<DotTiles> tiles_by_rate(const DotProblem& p, const MatrixChoice& by,
                               .inside_n = p.n,
                               .piece_bytes = p.m <= rate.streaming_rows ? piece : 0,
                               .a_lines = p.a_lines,
-                              .b_lines = p.b_lines};
+                              .b_lines = p.b_lines,
+                              .two_level = p.two_level};
       if (t.split_k == 1)
         tiles.leaving_cycles = tile::leaving_cycles(rate, rate.instructions_an_op * p.ops_after);
       double us = tile::tensor_tiles_us(tiles, rate, target);

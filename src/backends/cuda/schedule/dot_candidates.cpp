@@ -167,6 +167,7 @@ class Lister {
     tiles.k = depth_of(dot);
     tiles.programs = programs();
     tiles.a_lines = lines_of(dot.a), tiles.b_lines = lines_of(dot.b);
+    tiles.two_level = dot.two_level && !is_f8(dot.dtype);
     const KernelWork after = work_after(dot, s);
     const auto elements = static_cast<double>(dot.a.rows * dot.b.rows);
     // One result is written while the next tile is multiplied; the program waits for what it loads, and for
