@@ -103,6 +103,9 @@ class Backend {
 
   // --- kernels
   virtual std::vector<Candidate> candidates(const tile::Kernel& kernel) const = 0;  // best predicted first
+  // Calls of vendors' libraries that do what the kernel does, without predicted times. The tuner alone asks
+  // for them: what runs untuned is the first of candidates(), which has none.
+  virtual std::vector<Candidate> library_candidates(const tile::Kernel&) { return {}; }
   virtual Result<Source> print(const tile::Kernel& kernel, const tile::Schedule& schedule) const = 0;
   virtual Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const = 0;
   virtual Result<std::unique_ptr<Program>> load(const tile::Kernel& kernel, const Source& source,
