@@ -133,7 +133,7 @@ struct BackendOptions {
   int ordinal = 0;
   int threads = 0;                         // CPU: 0 takes every allowed core
   std::string isa;                         // CPU: "" for the host's best, else amx | avx512 | avx2 | baseline
-  std::vector<std::string> library_paths;  // where to look for NVRTC beside the usual places
+  std::vector<std::string> library_paths;  // where to look for NVRTC and cuBLASLt beside the usual places
   // CUDA: "sm_80", "sm_90a", "sm_120": no device; kernels are printed and compiled for it, everything else
   // fails
   std::string compile_only;

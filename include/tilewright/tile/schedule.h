@@ -206,6 +206,13 @@ struct LibraryCall {
   friend bool operator==(const LibraryCall&, const LibraryCall&) = default;
 };
 
+// What part calls of vendors' libraries take where schedules are measured.
+enum class Libraries : unsigned char {
+  none,      // all that runs is our own
+  compared,  // they are measured beside our kernels, and the fastest runs
+  alone,     // no kernel of ours is measured; it runs where a library has no call: for comparisons
+};
+
 using ScheduleKind = std::variant<CpuLoops, ElementLoops, MmaDot, FmaBlocks, MmaB2b, WgmmaDot, WgmmaPingpong,
                                   WgmmaB2b, WgmmaScaled, LibraryCall>;
 

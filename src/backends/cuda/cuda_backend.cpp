@@ -3,6 +3,7 @@
 
 #include "backends/cuda/cuda_program.h"
 #include "backends/cuda/host/graph.h"
+#include "backends/cuda/library_program.h"
 #include "backends/cuda/machine/target.h"
 #include "backends/cuda/nvrtc/device_headers.h"
 #include "backends/cuda/print/printer.h"
@@ -138,10 +139,20 @@ std::vector<backends::DeviceFact> CudaBackend::facts() const {
   const Result<Nvrtc>& compiler = nvrtc();
   add("compiler", 0,
       compiler ? fmt::format("NVRTC {} ({})", compiler->version(), compiler->library_path()) : "none");
-  for (const auto& library : libraries())
+  for (const auto& library : libraries().all())
     add(library->name().c_str(), 0, fmt::format("{} ({})", library->version(), library->path()));
-  if (libraries().empty()) add("libraries", 0, "none");
+  if (libraries().all().empty()) add("libraries", 0, "none");
   return facts;
+}
+
+const LibrarySet& CudaBackend::libraries() const {
+  const std::lock_guard lock(libraries_mutex_);
+  if (!libraries_) libraries_.emplace(open_libraries(library_paths_, library_host_));
+  return *libraries_;
+}
+
+std::vector<backends::Candidate> CudaBackend::library_candidates(const tile::Kernel& kernel) {
+  return enter() ? libraries().candidates(kernel) : std::vector<backends::Candidate>();
 }
 
 std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& kernel) const {
@@ -150,7 +161,7 @@ std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& ker
 
 Result<backends::Source> CudaBackend::print(const tile::Kernel& kernel,
                                             const tile::Schedule& schedule) const {
-  if (const auto* call = std::get_if<tile::LibraryCall>(&schedule.kind)) return print_call(kernel, *call);
+  if (const auto* call = std::get_if<tile::LibraryCall>(&schedule.kind)) return libraries().print(kernel, *call);
   const auto plan = plan_kernel(kernel, schedule, {.arch = arch_, .max_shared_bytes = shared_bytes_});
   if (!plan) return plan.error();
   return print_kernel(kernel, *plan);
@@ -159,7 +170,7 @@ Result<backends::Source> CudaBackend::print(const tile::Kernel& kernel,
 Result<backends::Binary> CudaBackend::compile(const tile::Kernel& kernel,
                                               const backends::Source& source) const {
   if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind))
-    return compile_call(kernel, *call, source);
+    return libraries().compile(kernel, *call, source);
   const Result<Nvrtc>& compiler = nvrtc();
   if (!compiler) return compiler.error();
   auto binary = compiler->compile(source.text, {.arch = arch_, .file_name = kernel.name + ".cu"});
@@ -171,8 +182,11 @@ Result<std::unique_ptr<backends::Program>> CudaBackend::load(const tile::Kernel&
                                                              const backends::Source& source,
                                                              const backends::Binary& binary) {
   if (Status s = enter(); !s) return s.error();
-  if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind))
-    return load_call(kernel, *call);
+  if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind)) {
+    auto prepared = libraries().prepare(kernel, *call);
+    if (!prepared) return prepared.error();
+    return std::unique_ptr<backends::Program>(new LibraryProgram(*this, std::move(*prepared)));
+  }
   return CudaProgram::load(*this, kernel, source, binary);
 }
 

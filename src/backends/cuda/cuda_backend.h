@@ -67,14 +67,7 @@ class CudaBackend final : public backends::Backend {
   static Result<std::unique_ptr<Device>> open_device(int ordinal);
   Failure no_device() const;
   const Result<Nvrtc>& nvrtc() const;
-  const Libraries& libraries() const;
-  // The same of calls as of kernels.
-  Result<Library*> library(const tile::LibraryCall& call) const;
-  Result<backends::Source> print_call(const tile::Kernel& kernel, const tile::LibraryCall& call) const;
-  Result<backends::Binary> compile_call(const tile::Kernel& kernel, const tile::LibraryCall& call,
-                                        const backends::Source& source) const;
-  Result<std::unique_ptr<backends::Program>> load_call(const tile::Kernel& kernel,
-                                                       const tile::LibraryCall& call);
+  const LibrarySet& libraries() const;
 
   Arch arch_;
   tile::Target target_;
@@ -86,7 +79,7 @@ class CudaBackend final : public backends::Backend {
   std::unique_ptr<Device> device_;
   LibraryHost library_host_;
   mutable std::mutex libraries_mutex_;
-  mutable std::optional<Libraries> libraries_;  // opened when a kernel is first tuned; gone before the device
+  mutable std::optional<LibrarySet> libraries_;  // opened when a kernel is first tuned; gone before the device
   std::atomic<std::thread::id> current_on_{};  // the thread that last made the context current
 };
 

@@ -3,6 +3,7 @@
 // open_libraries().
 #pragma once
 
+#include "backends/backend.h"
 #include "backends/cuda/host/driver_api.h"
 
 #include <tilewright/base/error.h>
@@ -44,9 +45,26 @@ class Library {
   virtual Result<std::unique_ptr<PreparedCall>> prepare(const tile::Kernel& kernel, int algorithm) = 0;
 };
 
-using Libraries = std::vector<std::unique_ptr<Library>>;
+// Libraries behind the functions of backends::Backend.
+class LibrarySet {
+ public:
+  explicit LibrarySet(std::vector<std::unique_ptr<Library>> all) : all_(std::move(all)) {}
+  const std::vector<std::unique_ptr<Library>>& all() const { return all_; }
+
+  std::vector<backends::Candidate> candidates(const tile::Kernel& kernel) const;
+  Result<backends::Source> print(const tile::Kernel& kernel, const tile::LibraryCall& call) const;
+  // There is nothing to compile, and nothing that another text than the printed one could change.
+  Result<backends::Binary> compile(const tile::Kernel& kernel, const tile::LibraryCall& call,
+                                   const backends::Source& source) const;
+  Result<std::unique_ptr<PreparedCall>> prepare(const tile::Kernel& kernel,
+                                                const tile::LibraryCall& call) const;
+
+ private:
+  Result<Library*> find(const tile::LibraryCall& call) const;
+  std::vector<std::unique_ptr<Library>> all_;
+};
 
 // Those that this machine has.
-Libraries open_libraries(const std::vector<std::string>& paths, const LibraryHost& host);
+LibrarySet open_libraries(const std::vector<std::string>& paths, const LibraryHost& host);
 
 }  // namespace tilewright::cuda

@@ -13,18 +13,21 @@ enum class Twist : std::uint8_t {
   nothing,
   starts_at_one,        // the sum
   scaled,               // the result
-  filled_with_ones,     // a's block, behind the depth
+  filled_with_ones,     // blocks behind the depth
   skips_depth,          // the loop begins at its second block
   half_depth,           // the loop's upper bound
   swapped_axes,         // a's rows follow the columns
   shifted_rows,         // of a: begins a row later
-  shared_batch,         // a is of the first batch in all of them: a product still
+  short_rows,           // of a's view, which reads as zeros behind its end
+  other_step,           // of a's rows, from program to program
+  batch_of_column,      // a is of another batch for each block of columns
+  shared_batch,         // a, or b, is of the first batch in all of them: a product still
   stored_twice,
   summed_rows,          // a reduction beside it
   updates_result,       // what is in d is added
   later_rows,           // d begins a row later: a product still
 };
-inline constexpr int kTwists = 13;
+inline constexpr int kTwists = 16;
 
 class ProductDraw {
  public:
@@ -89,7 +92,8 @@ inline tile::Kernel ProductDraw::run() {
   const Index block_m = block_of(m), block_n = block_of(n), block_k = block_of(depth);
   for (Index i = below(4); i > 1; --i) batch_.push_back(between(1, 3));
   const bool a_by_columns = chance(0.5), b_by_columns = chance(0.5);
-  const Index later = twist_ == Twist::later_rows ? 1 : 0, more = twist_ == Twist::shifted_rows ? 1 : 0;
+  const Index later = twist_ == Twist::later_rows ? 1 : 0;
+  const Index more = twist_ == Twist::shifted_rows ? 1 : twist_ == Twist::short_rows && m > 1 ? -1 : 0;
   const View a = matrix(k, "a", dtype, m + more, depth, a_by_columns);
   const View b = matrix(k, "b", dtype, depth, n, b_by_columns);
   const View d = matrix(k, "d", out, m + later, n, chance(0.5));
@@ -102,11 +106,14 @@ inline tile::Kernel ProductDraw::run() {
     batch[i] = i == 0 ? rest : k.apply(Prim::rem, {rest, batch_[i]});
     if (i > 0) rest = k.apply(Prim::div, {rest, batch_[i]});
   }
-  std::vector<Value> batch_of_a = batch;
+  std::vector<Value> batch_of_a = batch, batch_of_b = batch;
   if (twist_ == Twist::shared_batch)
-    for (Value& each : batch_of_a) each = k.literal_int(DType::i64, 0);
+    for (Value& each : chance(0.5) ? batch_of_a : batch_of_b) each = k.literal_int(DType::i64, 0);
+  if (twist_ == Twist::batch_of_column && !batch.empty()) batch_of_a[0] = k.program_id(0);
   const bool bounded = chance(0.5) || m % block_m != 0 || n % block_n != 0 || depth % block_k != 0 ||
-                       twist_ == Twist::swapped_axes || twist_ == Twist::skips_depth;
+                       twist_ == Twist::swapped_axes || twist_ == Twist::skips_depth ||
+                       twist_ == Twist::short_rows || twist_ == Twist::other_step ||
+                       twist_ == Twist::batch_of_column;
   const auto block = [&](View view, const std::vector<Value>& at, const Value& i, const Value& j, Index rows,
                          Index columns, double fill) {
     LoadOptions options{.shape = {rows, columns}};
@@ -119,14 +126,15 @@ inline tile::Kernel ProductDraw::run() {
   const Value zero = k.literal(sum, twist_ == Twist::starts_at_one ? 1.0 : 0.0, {block_m, block_n});
   const Index lower = twist_ == Twist::skips_depth ? block_k : 0;
   const Index upper = twist_ == Twist::half_depth ? (depth + 1) / 2 : depth;
-  const Value row_of_a = twist_ == Twist::swapped_axes ? k.program_id(0) * block_m
-                         : more != 0                   ? row + 1
-                                                       : row;
+  const Value row_of_a = twist_ == Twist::swapped_axes   ? k.program_id(0) * block_m
+                         : twist_ == Twist::shifted_rows ? row + 1
+                         : twist_ == Twist::other_step   ? k.program_id(1) * (block_m - 1)
+                                                         : row;
   const double fill = twist_ == Twist::filled_with_ones ? 1.0 : 0.0;
   const auto acc =
       k.loop(lower, upper, block_k, {zero}, [&](const Value& i, const std::vector<Value>& carried) {
         return std::vector{k.dot(block(a, batch_of_a, row_of_a, i, block_m, block_k, fill),
-                                 block(b, batch, i, column, block_k, block_n, 0.0), carried[0])};
+                                 block(b, batch_of_b, i, column, block_k, block_n, fill), carried[0])};
       });
   Value result = acc[0];
   if (twist_ == Twist::scaled) result = result * 2.0;
