@@ -49,8 +49,7 @@ std::string library_verdict(const std::vector<Trial>& trials) {
   const double lost = 100 * (std::max(ours->measured_us, theirs->measured_us) /
                                  std::min(ours->measured_us, theirs->measured_us) -
                              1);
-  const std::string kernel =
-      to_string(ours->schedule) + (ours->tiles.empty() ? "" : " ") + ours->tiles;
+  const std::string kernel = to_string(ours->schedule) + (ours->tiles.empty() ? "" : " ") + ours->tiles;
   if (theirs < ours)
     return fmt::format("{} won: {:.2f} us, the best of ours {:.2f} us, {:.1f} % more ({})", name,
                        theirs->measured_us, ours->measured_us, lost, kernel);
@@ -135,7 +134,8 @@ class KernelTuner {
 
   Hash128 key() const {
     Hasher hasher;
-    hasher.add(std::string("schedule by kind"))  // another form of the text is another key
+    hasher
+        .add(std::string("schedule by kind"))  // another form of the text is another key
         .add(store_.device()->backend().binary_key())
         .add(shape_bucket(kernels_.front()));
     // What won against a library is no winner without it, nor the other way round.

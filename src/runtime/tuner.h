@@ -18,7 +18,7 @@ struct Trial {
   std::string tiles;  // tiles_of() the kernel; empty for a library's call
   tile::Schedule schedule;
   double predicted_us = 0;  // 0 for a library's call
-  double measured_us = 0;  // median of the rounds; 0 where it failed
+  double measured_us = 0;   // median of the rounds; 0 where it failed
   std::string failure;
 };
 
@@ -32,7 +32,7 @@ struct KernelTuning {
 };
 
 struct TuneOptions {
-  int candidates = 16;    // kernels of ours that are measured at most
+  int candidates = 16;  // kernels of ours that are measured at most
   tile::Libraries libraries = tile::Libraries::compared;
   double round_us = 400;  // device time a candidate gets in each round …
   int rounds = 5;         // rounds of the final, which those within `keep` of the best reach

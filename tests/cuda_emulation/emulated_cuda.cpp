@@ -275,8 +275,9 @@ class EmulatedBackend final : public backends::Backend {
                                       : translate(std::string(h.text))});
     headers_.push_back({"builtins.h", std::string(embedded::cuda_emulation_builtins)});
     std::vector<std::unique_ptr<cuda::Library>> made_up;
-    made_up.push_back(cuda::make_cublaslt(cuda::fake::make_cublaslt_functions(), "made up",
-                                          {.allocate = [this](std::size_t bytes) { return allocate(bytes); }}));
+    made_up.push_back(
+        cuda::make_cublaslt(cuda::fake::make_cublaslt_functions(), "made up",
+                            {.allocate = [this](std::size_t bytes) { return allocate(bytes); }}));
     libraries_.emplace(std::move(made_up));
   }
 

@@ -63,7 +63,8 @@ TEST(Libraries, TakeThePlaceOfAProductThatTheyComputeFaster) {
   const KernelReport kernel = f.report().front().kernels.front();
   EXPECT_EQ(kernel.schedule, "library name=cublaslt");
   EXPECT_EQ(kernel.tiles, "");
-  EXPECT_THAT(kernel.library, StartsWith("cublaslt won: 280.00 us, the best of ours 400.00 us, 42.9 % more ("));
+  EXPECT_THAT(kernel.library,
+              StartsWith("cublaslt won: 280.00 us, the best of ours 400.00 us, 42.9 % more ("));
   EXPECT_EQ(kernel.tuning.front(), "library name=cublaslt measured 280.00 us");
   EXPECT_THAT(kernel.source, HasSubstr("a call of cuBLASLt 13.1.0"));
   EXPECT_THAT(kernel.source, HasSubstr("m=24 n=40 k=64 batch=1 sums=f32"));
@@ -98,8 +99,9 @@ TEST(Libraries, AreNotAskedWithoutMaxAutotuneNorWhereTheyAreNotWanted) {
 TEST(Libraries, RunAloneWhereAComparisonWantsThem) {
   Context ctx({.device = "cpu", .cache_directory = ""});
   emulate(ctx);
-  const auto f = compile([](const Tensor& a, const Tensor& b) { return exp(matmul(a, b) * 0.f); },
-                         {.fuse = false, .max_autotune = true, .libraries = Libraries::alone, .replay = false});
+  const auto f =
+      compile([](const Tensor& a, const Tensor& b) { return exp(matmul(a, b) * 0.f); },
+              {.fuse = false, .max_autotune = true, .libraries = Libraries::alone, .replay = false});
   const Tensor c = f(matrix(ctx, 40, 32), matrix(ctx, 32, 24));
   for (const float v : c.to_vector<float>()) ASSERT_EQ(v, 1);
   const SpecialisationReport report = f.report().front();

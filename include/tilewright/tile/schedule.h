@@ -194,7 +194,7 @@ struct WgmmaScaled {
 
 // No kernel of ours: a call of a vendor's library that computes all that the kernel does.
 struct LibraryCall {
-  std::string name;  // of the library, as its backend calls it: "cublaslt"
+  std::string name;   // of the library, as its backend calls it: "cublaslt"
   int algorithm = 0;  // the library's own ranking of what it could run, its first choice first
 
   static constexpr std::string_view kName = "library";

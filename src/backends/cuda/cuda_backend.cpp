@@ -161,7 +161,8 @@ std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& ker
 
 Result<backends::Source> CudaBackend::print(const tile::Kernel& kernel,
                                             const tile::Schedule& schedule) const {
-  if (const auto* call = std::get_if<tile::LibraryCall>(&schedule.kind)) return libraries().print(kernel, *call);
+  if (const auto* call = std::get_if<tile::LibraryCall>(&schedule.kind))
+    return libraries().print(kernel, *call);
   const auto plan = plan_kernel(kernel, schedule, {.arch = arch_, .max_shared_bytes = shared_bytes_});
   if (!plan) return plan.error();
   return print_kernel(kernel, *plan);

@@ -79,7 +79,8 @@ class CudaBackend final : public backends::Backend {
   std::unique_ptr<Device> device_;
   LibraryHost library_host_;
   mutable std::mutex libraries_mutex_;
-  mutable std::optional<LibrarySet> libraries_;  // opened when a kernel is first tuned; gone before the device
+  mutable std::optional<LibrarySet>
+      libraries_;                              // opened when a kernel is first tuned; gone before the device
   std::atomic<std::thread::id> current_on_{};  // the thread that last made the context current
 };
 

@@ -11,9 +11,8 @@ Status LibraryProgram::launch(const backends::LaunchArgs& args) {
 }
 
 Result<RecordedWork> LibraryProgram::record(const backends::RecordedLaunch& recorded) {
-  return RecordedWork([this, views = recorded.views](api::CUstream stream) {
-    return call_->enqueue(views.data(), stream);
-  });
+  return RecordedWork(
+      [this, views = recorded.views](api::CUstream stream) { return call_->enqueue(views.data(), stream); });
 }
 
 }  // namespace tilewright::cuda

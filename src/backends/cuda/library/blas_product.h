@@ -1,5 +1,5 @@
-// BlasProduct: a product as BLAS-like libraries take it: matrices that lie by columns, each read as it lies or
-// transposed.
+// BlasProduct: a product as BLAS-like libraries take it: matrices that lie by columns, each read as it lies
+// or transposed.
 #pragma once
 
 #include "backends/cuda/library/product.h"
@@ -10,7 +10,7 @@
 namespace tilewright::cuda {
 
 struct BlasMatrix {
-  ProductMatrix of;  // view, type, start and batch stride
+  ProductMatrix of;                                    // view, type, start and batch stride
   Index rows = 0, columns = 0, leading_dimension = 0;  // as it lies: a column begins so many elements on
   bool transposed = false;                             // before it is multiplied
 };

@@ -191,11 +191,11 @@ class CublasLtLibrary final : public Library {
       if (!there) return there.error();
       workspace = *there;
     }
-    std::string text = fmt::format("cuBLASLt {}, its choice number {} of {}, {:.1f} MiB of workspace",
-                                   version(), algorithm, found->size(),
-                                   static_cast<double>(chosen.workspace_bytes) / (1 << 20));
-    return std::unique_ptr<PreparedCall>(new CublasLtCall(
-        lt_, handle_.get(), *p, std::move(*described), chosen, workspace, std::move(text)));
+    std::string text =
+        fmt::format("cuBLASLt {}, its choice number {} of {}, {:.1f} MiB of workspace", version(), algorithm,
+                    found->size(), static_cast<double>(chosen.workspace_bytes) / (1 << 20));
+    return std::unique_ptr<PreparedCall>(
+        new CublasLtCall(lt_, handle_.get(), *p, std::move(*described), chosen, workspace, std::move(text)));
   }
 
  private:
@@ -213,10 +213,10 @@ class CublasLtLibrary final : public Library {
     if (!preference) return preference.error();
     std::array<api::CublasLtMatmulHeuristicResult, kMostAlgorithms> results{};
     int found = 0;
-    const auto asked = lt_->matmul_algo_get_heuristic(
-        handle_.get(), described.desc.get(), described.left.get(), described.right.get(),
-        described.result.get(), described.result.get(), preference->get(), kMostAlgorithms, results.data(),
-        &found);
+    const auto asked =
+        lt_->matmul_algo_get_heuristic(handle_.get(), described.desc.get(), described.left.get(),
+                                       described.right.get(), described.result.get(), described.result.get(),
+                                       preference->get(), kMostAlgorithms, results.data(), &found);
     if (asked == api::kCublasNotSupported) return Ranking();
     if (auto s = check(*lt_, asked, "cublasLtMatmulAlgoGetHeuristic"); !s) return s.error();
     Ranking out(results.begin(), results.begin() + found);
@@ -230,20 +230,19 @@ class CublasLtLibrary final : public Library {
     if (auto s = check(*lt_, made, "cublasLtMatmulPreferenceCreate"); !s) return s.error();
     CublasLtPreference preference(lt_, handle);
     // Sums of several blocks' parts are of the sum's type: rounded once, as tile IR has it.
-    const std::uint32_t schemes =
-        p.result.of.dtype == p.sum_type ? api::kReductionInPlace | api::kReductionComputeType
-                                        : api::kReductionComputeType;
+    const std::uint32_t schemes = p.result.of.dtype == p.sum_type
+                                      ? api::kReductionInPlace | api::kReductionComputeType
+                                      : api::kReductionComputeType;
     const auto alignment = [&](const BlasMatrix& x) {
       return static_cast<std::uint32_t>(alignment_of(kernel, p.batch, x.of));
     };
     auto set = lt_->matmul_preference_set_attribute(handle, api::kPreferenceMaxWorkspaceBytes,
                                                     &kWorkspaceBytes, sizeof kWorkspaceBytes);
-    for (const auto& [attribute, value] :
-         {std::pair(api::kPreferenceReductionSchemeMask, schemes),
-          std::pair(api::kPreferenceMinAlignmentA, alignment(p.left)),
-          std::pair(api::kPreferenceMinAlignmentB, alignment(p.right)),
-          std::pair(api::kPreferenceMinAlignmentC, alignment(p.result)),
-          std::pair(api::kPreferenceMinAlignmentD, alignment(p.result))})
+    for (const auto& [attribute, value] : {std::pair(api::kPreferenceReductionSchemeMask, schemes),
+                                           std::pair(api::kPreferenceMinAlignmentA, alignment(p.left)),
+                                           std::pair(api::kPreferenceMinAlignmentB, alignment(p.right)),
+                                           std::pair(api::kPreferenceMinAlignmentC, alignment(p.result)),
+                                           std::pair(api::kPreferenceMinAlignmentD, alignment(p.result))})
       if (set == api::kCublasSuccess)
         set = lt_->matmul_preference_set_attribute(handle, attribute, &value, sizeof value);
     if (auto s = check(*lt_, set, "cublasLtMatmulPreferenceSetAttribute"); !s) return s.error();

@@ -11,13 +11,14 @@ namespace tilewright::cuda {
 inline std::string problem_with_call(Library& library, const tile::Kernel& kernel, std::uint64_t seed) {
   const auto call = library.prepare(kernel, 0);
   if (!call) return call.error().message;
-  const auto report = test::check_parity(
-      kernel, {.seed = seed, .undecided_limit = 1},
-      [&](const tile::Kernel&, const std::vector<test::HostView>& views, const auto&) {
-        std::vector<void*> addresses;
-        for (const test::HostView& view : views) addresses.push_back(view.data + view.origin_bytes);
-        return (*call)->enqueue(addresses.data(), nullptr);
-      });
+  const auto report =
+      test::check_parity(kernel, {.seed = seed, .undecided_limit = 1},
+                         [&](const tile::Kernel&, const std::vector<test::HostView>& views, const auto&) {
+                           std::vector<void*> addresses;
+                           for (const test::HostView& view : views)
+                             addresses.push_back(view.data + view.origin_bytes);
+                           return (*call)->enqueue(addresses.data(), nullptr);
+                         });
   return report.message;
 }
 

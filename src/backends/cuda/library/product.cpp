@@ -153,8 +153,8 @@ class ProductFinder {
     return out.size > 0 && out.size <= there;
   }
 
-  // Whether an operand's block is the rows (of a) or columns (of b) `own` of a matrix, along the loop's depth,
-  // with zeros in what lies behind the depth; and all that counts lies in the view.
+  // Whether an operand's block is the rows (of a) or columns (of b) `own` of a matrix, along the loop's
+  // depth, with zeros in what lies behind the depth; and all that counts lies in the view.
   bool reads(const BlockAccess& x, int own_dim, int depth_dim, const SharedAxis& own,
              const SharedAxis& other) const {
     for (int dim = 0; dim < static_cast<int>(x.starts.size()); ++dim) {
@@ -256,8 +256,8 @@ Index alignment_of(const Kernel& kernel, Index batch, const ProductMatrix& matri
   constexpr Index kMost = 256;
   const auto bytes = static_cast<Index>(size_bytes(matrix.dtype));
   Index aligned = std::min(kMost, kernel.views[static_cast<std::size_t>(matrix.view)].align_bytes);
-  while (aligned > 1 && (matrix.start * bytes % aligned != 0 ||
-                         (batch > 1 && matrix.batch_stride * bytes % aligned != 0)))
+  while (aligned > 1 &&
+         (matrix.start * bytes % aligned != 0 || (batch > 1 && matrix.batch_stride * bytes % aligned != 0)))
     aligned /= 2;
   return aligned;
 }

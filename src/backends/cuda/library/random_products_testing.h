@@ -11,21 +11,21 @@ namespace tilewright::cuda {
 // What a kernel does beside a product; `nothing` is one.
 enum class Twist : std::uint8_t {
   nothing,
-  starts_at_one,        // the sum
-  scaled,               // the result
-  filled_with_ones,     // blocks behind the depth
-  skips_depth,          // the loop begins at its second block
-  half_depth,           // the loop's upper bound
-  swapped_axes,         // a's rows follow the columns
-  shifted_rows,         // of a: begins a row later
-  short_rows,           // of a's view, which reads as zeros behind its end
-  other_step,           // of a's rows, from program to program
-  batch_of_column,      // a is of another batch for each block of columns
-  shared_batch,         // a, or b, is of the first batch in all of them: a product still
+  starts_at_one,     // the sum
+  scaled,            // the result
+  filled_with_ones,  // blocks behind the depth
+  skips_depth,       // the loop begins at its second block
+  half_depth,        // the loop's upper bound
+  swapped_axes,      // a's rows follow the columns
+  shifted_rows,      // of a: begins a row later
+  short_rows,        // of a's view, which reads as zeros behind its end
+  other_step,        // of a's rows, from program to program
+  batch_of_column,   // a is of another batch for each block of columns
+  shared_batch,      // a, or b, is of the first batch in all of them: a product still
   stored_twice,
-  summed_rows,          // a reduction beside it
-  updates_result,       // what is in d is added
-  later_rows,           // d begins a row later: a product still
+  summed_rows,     // a reduction beside it
+  updates_result,  // what is in d is added
+  later_rows,      // d begins a row later: a product still
 };
 inline constexpr int kTwists = 16;
 
@@ -86,9 +86,7 @@ inline tile::Kernel ProductDraw::run() {
   const DType out = chance(0.7) ? dtype : sum;
   const auto size = [&] { return chance(0.2) ? Index{1} : between(1, 20); };
   const Index m = size(), n = size(), depth = size();
-  const auto block_of = [&](Index extent) {
-    return chance(0.3) ? extent : Index{1} << between(0, 4);
-  };
+  const auto block_of = [&](Index extent) { return chance(0.3) ? extent : Index{1} << between(0, 4); };
   const Index block_m = block_of(m), block_n = block_of(n), block_k = block_of(depth);
   for (Index i = below(4); i > 1; --i) batch_.push_back(between(1, 3));
   const bool a_by_columns = chance(0.5), b_by_columns = chance(0.5);

@@ -127,7 +127,8 @@ Result<Nvrtc> Nvrtc::open(const LibrarySearch& search) {
             "to libnvrtc.so.13 or its folder. Looked at:{}",
             library.tried));
   }
-  if (auto status = load_symbols(state->functions, library.handle, state->path); !status) return status.error();
+  if (auto status = load_symbols(state->functions, library.handle, state->path); !status)
+    return status.error();
   int major = 0, minor = 0;
   if (state->functions.version(&major, &minor) != api::kNvrtcSuccess) {
     return failure(Failure::Kind::unsupported, fmt::format("{}: nvrtcVersion failed", state->path));
