@@ -31,9 +31,8 @@ class LibraryCalls : public testing::Test {
     const tile::Kernel kernel = matmul(m);
     int ran = 0;
     for (const backends::Candidate& c : backend_->library_candidates(kernel)) {
-      const auto r =
-          test::check_kernel(*backend_, kernel, c.schedule,
-                             {.odd_share = 0.001, .model = {.scale = 4, .flush_subnormals = true}});
+      const auto r = test::check_kernel(*backend_, kernel, c.schedule,
+                                        {.odd_share = 0, .model = {.scale = 4, .flush_subnormals = true}});
       EXPECT_EQ(r.problem, "") << to_string(m) << " " << to_string(c.schedule);
       EXPECT_EQ(r.refused, "") << to_string(m) << " " << to_string(c.schedule);
       ++ran;
@@ -52,7 +51,7 @@ TEST_F(LibraryCalls, GiveWhatTheInterpreterGives) {
     for (const bool a_by_columns : {false, true})
       for (const bool b_by_columns : {false, true})
         for (const Index batch : {1, 3}) {
-          MatmulKernel m{.dtype = dtype, .out = dtype, .batch = batch, .m = 256, .n = 128, .k = 192};
+          MatmulKernel m{.dtype = dtype, .out = dtype, .batch = batch, .m = 136, .n = 64, .k = 96};
           m.a_by_columns = a_by_columns, m.b_by_columns = b_by_columns;
           ran += expect_right(m);
         }
@@ -78,7 +77,7 @@ TEST_F(LibraryCalls, TakeUnalignedSizes) {
 }
 
 TEST_F(LibraryCalls, RoundOperandsOnlyWhereTheKernelAllowsIt) {
-  MatmulKernel m{.dtype = DType::f32, .out = DType::f32, .m = 256, .n = 256, .k = 512};
+  MatmulKernel m{.dtype = DType::f32, .out = DType::f32, .m = 128, .n = 128, .k = 256};
   expect_right(m);  // f32's own bound
   m.tf32 = true;
   const auto candidates = backend_->library_candidates(matmul(m));
