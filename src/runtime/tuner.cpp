@@ -196,6 +196,7 @@ class KernelTuner {
       return Unit{};  // nothing ran: the model's choice stays
     if (cache_) {
       std::vector<Trial> trials;
+      trials.reserve(entrants_.size());
       for (const Entrant& e : entrants_) trials.push_back(e.trial);
       const StoredWinner stored{to_string(winner.choice.candidate.schedule), winner.choice.tiles(),
                                 library_verdict(trials)};

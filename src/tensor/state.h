@@ -52,7 +52,7 @@ struct GraphOptions {
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   tile::Libraries libraries = tile::Libraries::none;  // what part they take in that
   bool replay = false;                                // may be replayed
-  std::vector<passes::Overwrite> over = {};  // outputs that are to lie in inputs' memory
+  std::vector<passes::Overwrite> over = {};           // outputs that are to lie in inputs' memory
   // The key of a program of a graph with this one that is compiled so.
   Hash128 key_with(const Hash128& graph) const {
     Hasher h;

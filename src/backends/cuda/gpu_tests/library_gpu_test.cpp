@@ -104,8 +104,8 @@ TEST_F(LibraryCalls, AreRecordedBesideKernels) {
   const auto ours = program(backend_->candidates(kernel).front().schedule);
   fmt::print("{}\n", call->describe());
   constexpr std::size_t kBytes = kSize * kSize * sizeof(float);
-  std::vector<void*> memory;
-  for (int i = 0; i < 4; ++i) memory.push_back(*backend_->allocate(kBytes));
+  std::vector<void*> memory(4);
+  for (void*& each : memory) each = *backend_->allocate(kBytes);
   std::vector<float> a(kSize * kSize), turn(kSize * kSize, 0.f), got(kSize * kSize);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 251);
   for (std::size_t i = 0; i < kSize; ++i) turn[i * kSize + (i + 1) % kSize] = 1;  // columns one further

@@ -10,11 +10,13 @@
 namespace tilewright::cuda {
 namespace {
 
+// NOLINTBEGIN(bugprone-sizeof-expression): sizes of pointers are compared on purpose.
 // The same as seen by the calling convention: pointers meet pointers, and integers and enums meet by size.
 template <class A, class B>
 constexpr bool same_kind =
     std::is_pointer_v<A> ? std::is_pointer_v<B>
                          : (std::is_integral_v<B> || std::is_enum_v<B>) && sizeof(A) == sizeof(B);
+// NOLINTEND(bugprone-sizeof-expression)
 template <class Ours, class Theirs>
 struct SameCall : std::false_type {};
 template <class R, class... A, class S, class... B>
@@ -68,12 +70,12 @@ EQUALS(kReductionInPlace, CUBLASLT_REDUCTION_SCHEME_INPLACE);
 EQUALS(kReductionComputeType, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
 #undef EQUALS
 
-using Result = api::CublasLtMatmulHeuristicResult;
+using Ranked = api::CublasLtMatmulHeuristicResult;
 static_assert(sizeof(api::CublasLtMatmulAlgo) == sizeof(cublasLtMatmulAlgo_t));
-static_assert(sizeof(Result) == sizeof(cublasLtMatmulHeuristicResult_t));
-static_assert(offsetof(Result, algo) == offsetof(cublasLtMatmulHeuristicResult_t, algo));
-static_assert(offsetof(Result, workspace_bytes) == offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
-static_assert(offsetof(Result, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
+static_assert(sizeof(Ranked) == sizeof(cublasLtMatmulHeuristicResult_t));
+static_assert(offsetof(Ranked, algo) == offsetof(cublasLtMatmulHeuristicResult_t, algo));
+static_assert(offsetof(Ranked, workspace_bytes) == offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+static_assert(offsetof(Ranked, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
 
 }  // namespace
 }  // namespace tilewright::cuda

@@ -16,7 +16,7 @@ using tile::samples::matmul;
 using tile::samples::MatmulKernel;
 
 struct Made {
-  explicit Made(Result<void*> memory = static_cast<void*>(&at())) {
+  explicit Made(const Result<void*>& memory = static_cast<void*>(&at())) {
     std::vector<std::unique_ptr<Library>> all;
     all.push_back(
         make_cublaslt(fake::make_cublaslt_functions(), "fake", {.allocate = [=, this](std::size_t bytes) {

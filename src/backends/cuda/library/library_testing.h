@@ -15,6 +15,7 @@ inline std::string problem_with_call(Library& library, const tile::Kernel& kerne
       test::check_parity(kernel, {.seed = seed, .undecided_limit = 1},
                          [&](const tile::Kernel&, const std::vector<test::HostView>& views, const auto&) {
                            std::vector<void*> addresses;
+                           addresses.reserve(views.size());
                            for (const test::HostView& view : views)
                              addresses.push_back(view.data + view.origin_bytes);
                            return (*call)->enqueue(addresses.data(), nullptr);

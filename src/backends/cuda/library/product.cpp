@@ -196,6 +196,7 @@ class ProductFinder {
 
   std::vector<BatchAxis> batch_axes(const BlockAccess& a, const BlockAccess& b, const BlockAccess& d) const {
     std::vector<BatchAxis> out;
+    out.reserve(batch_.size());
     for (const Digit& digit : batch_)
       out.push_back({digit.count, step(a, digit), step(b, digit), step(d, digit)});
     return out;

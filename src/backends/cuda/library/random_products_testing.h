@@ -150,6 +150,7 @@ inline tile::Kernel ProductDraw::run() {
                  k.reduce(Monoid::sum, result, 1));
   }
   std::vector<std::pair<Builder::SizeArg, Index>> batches;
+  batches.reserve(batch_.size());
   for (const Index extent : batch_) batches.push_back({extent, 1});
   if (batches.empty()) return k.finish({{{n, block_n}}, {{m, block_m}}});
   return k.finish({{{n, block_n}}, {{m, block_m}}, batches});
