@@ -151,9 +151,10 @@ TEST(CublasLt, IsOpenedWhereItIsAndElseSaysWhereItWasLookedFor) {
   EXPECT_THAT((*opened)->path(), HasSubstr("libcublasLt.so."));
   EXPECT_THAT((*opened)->version(), testing::MatchesRegex("1[23]\\.[0-9]+\\.[0-9]+"));
   const auto prepared = (*opened)->prepare(matmul({.batch = 2}), 0);
-  if (!prepared)
+  if (!prepared) {
     EXPECT_THAT(prepared.error().message,
                 testing::AnyOf(HasSubstr("cublasLtCreate"), HasSubstr("no device")));
+  }
 }
 
 }  // namespace
