@@ -64,7 +64,12 @@ class ProductFinder {
     });
     const bool outside = std::any_of(kernel_.body.ops.begin(), kernel_.body.ops.end(),
                                      [&](const Op& op) { return &op == store_; });
-    return stores == 1 && dots == 1 && loops <= 1 && others == 0 && outside;
+    return stores == 1 && dots == 1 && loops <= 1 && others == 0 && outside && has_known_precision();
+  }
+
+  // A product that promises more, or allows more, than libraries are told of is left to our kernels.
+  bool has_known_precision() const {
+    return dot_->precision == tile::DotPrecision::exact || dot_->precision == tile::DotPrecision::tf32;
   }
 
   // What is stored is the dot's sum from zero, at most rounded.
