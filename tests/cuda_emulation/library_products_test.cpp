@@ -84,6 +84,9 @@ TEST_P(LoweredProducts, PlainOnesAreTaken) {
           ++all;
           if (compiled.plan.kernels.size() > 1) continue;  // the depth in parts, or rows copied apart
           ++single;
+          // What runs untuned is ours.
+          for (const backends::Candidate& c : backend_->candidates(compiled.plan.kernels.front()))
+            EXPECT_FALSE(is_library_call(c.schedule));
           EXPECT_EQ(library_->algorithms(compiled.plan.kernels.front()), 2)
               << to_string(p) << "\n"
               << tile::print(compiled.plan.kernels.front());
