@@ -34,7 +34,7 @@ install_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Where src/backends/cuda/nvrtc_search.cpp looks on a machine with CUDA, and where we put it.
+# Where src/backends/cuda/host/library_search.cpp looks on a machine with CUDA, and where we put it.
 find_nvrtc() {
   [ -n "${TILEWRIGHT_NVRTC:-}" ] && return
   compgen -G ".cache/nvrtc/nvidia/*/lib/libnvrtc.so.13" >/dev/null && return

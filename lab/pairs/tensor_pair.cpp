@@ -92,6 +92,20 @@ std::shared_ptr<std::vector<Tensor>> placed_outputs(const Shared& shared) {
   return results;
 }
 
+// "cublaslt": of a program that is nothing but its calls; empty for another.
+std::string library_of(const SpecialisationReport& report) {
+  std::string found;
+  for (const KernelReport& kernel : report.kernels) {
+    constexpr std::string_view kCall = "library name=";
+    if (!kernel.schedule.starts_with(kCall)) return "";
+    const std::string name =
+        kernel.schedule.substr(kCall.size(), kernel.schedule.find(' ', kCall.size()) - kCall.size());
+    if (!found.empty() && name != found) return "";
+    found = name;
+  }
+  return found;
+}
+
 Contender compiled(const SharedPtr& shared, const char* name, const Compiled<std::vector<Tensor>>& function) {
   auto results = placed_outputs(*shared);
   Contender contender{.name = name};
@@ -106,6 +120,22 @@ Contender compiled(const SharedPtr& shared, const char* name, const Compiled<std
   };
   finish_contender(contender, shared, results, {});
   return contender;
+}
+
+// A vendor's library that has a call for every kernel of the program, under its own name: our kernels are not
+// compared with it, but left out. Which one that is is seen when it has run.
+std::optional<Contender> library(const SharedPtr& shared) {
+  CompileOptions options = shared->workload.options;
+  options.max_autotune = true;
+  options.libraries = Libraries::alone;
+  const Compiled<std::vector<Tensor>> function = compile(shared->workload.function, options);
+  std::string name;
+  const Status ran = guarded([&] {
+    function.into(*placed_outputs(*shared), shared->inputs.copy(0));
+    name = library_of(function.report().front());
+  });
+  if (!ran || name.empty()) return std::nullopt;
+  return compiled(shared, name.c_str(), function);
 }
 
 Contender by_hand(const SharedPtr& shared, const LabDevice& device) {
@@ -173,11 +203,14 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   const Compiled<std::vector<Tensor>> function = compile(w.function, w.options);
   CompileOptions measured = w.options;
   measured.max_autotune = true;
+  instance.compiled = std::make_shared<CompiledAccess>(
+      CompiledAccess{function, compile(w.function, measured), shared->inputs.copy(0)});
+  measured.libraries = Libraries::none;  // what is called ours is our own
   const Compiled<std::vector<Tensor>> tuned = compile(w.function, measured);
-  instance.compiled =
-      std::make_shared<CompiledAccess>(CompiledAccess{function, tuned, shared->inputs.copy(0)});
   instance.contenders.push_back(compiled(shared, "compiled", function));
   if (device.autotune) instance.contenders.push_back(compiled(shared, "tuned", tuned));
+  if (device.libraries)
+    if (std::optional<Contender> call = library(shared)) instance.contenders.push_back(std::move(*call));
   if (device.launches) {
     CompileOptions launched = w.options;
     launched.replay = false;

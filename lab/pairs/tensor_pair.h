@@ -45,8 +45,8 @@ struct TensorWorkload {
   DType truth_storage = DType::f32;
 };
 
-// The function that the compiled contender calls, the same with measured schedules, and inputs to call them
-// with: for who wants to look inside.
+// The function that the compiled contender calls, the same with measured schedules (and vendors' libraries,
+// which the contender "tuned" does without), and inputs to call them with: for who wants to look inside.
 struct CompiledAccess {
   Compiled<std::vector<Tensor>> function, tuned;
   std::vector<Tensor> inputs;

@@ -68,7 +68,7 @@ void judge_smaller(SweepRow& out, const DrawnWork& work, lab::LabDevice device, 
   limits.most_flops = 2e7;
   limits.dtypes = {work.drawn.dtype};
   device.peers = nullptr;
-  device.autotune = false;
+  device.autotune = device.libraries = false;
   const DrawnWork small = draw_work(work.drawn.seed, work.drawn.family, limits, *device.context);
   auto made = make_instance(small, device);
   if (!made) {

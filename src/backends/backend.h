@@ -103,6 +103,9 @@ class Backend {
 
   // --- kernels
   virtual std::vector<Candidate> candidates(const tile::Kernel& kernel) const = 0;  // best predicted first
+  // Calls of vendors' libraries that do what the kernel does, without predicted times. The tuner alone asks
+  // for them: what runs untuned is the first of candidates(), which has none.
+  virtual std::vector<Candidate> library_candidates(const tile::Kernel&) { return {}; }
   virtual Result<Source> print(const tile::Kernel& kernel, const tile::Schedule& schedule) const = 0;
   virtual Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const = 0;
   virtual Result<std::unique_ptr<Program>> load(const tile::Kernel& kernel, const Source& source,
@@ -130,7 +133,7 @@ struct BackendOptions {
   int ordinal = 0;
   int threads = 0;                         // CPU: 0 takes every allowed core
   std::string isa;                         // CPU: "" for the host's best, else amx | avx512 | avx2 | baseline
-  std::vector<std::string> library_paths;  // where to look for NVRTC beside the usual places
+  std::vector<std::string> library_paths;  // where to look for NVRTC and cuBLASLt beside the usual places
   // CUDA: "sm_80", "sm_90a", "sm_120": no device; kernels are printed and compiled for it, everything else
   // fails
   std::string compile_only;

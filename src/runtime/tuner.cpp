@@ -1,6 +1,8 @@
 // Rounds over candidates.
 #include "runtime/tuner.h"
 
+#include "runtime/stored_winner.h"
+
 #include <tilewright/base/clock.h>
 
 #include <tilewright/tile/text.h>
@@ -9,12 +11,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <sstream>
 
 namespace tilewright::runtime {
 
@@ -28,70 +27,34 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// The next power of two in magnitude, of either sign, as views may run backwards. A size with no larger power
-// in its type stays.
-Index next_power(Index size) {
-  constexpr Index kLargest = Index{1} << 62;
-  if (size > kLargest || size < -kLargest) return size;
-  const auto up = static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::abs(size))));
-  return size < 0 ? -up : size == 0 ? 0 : up;
-}
-
-// What kernels of a shape bucket have in common: what is computed of views whose sizes are rounded up to
-// powers of two. Tiles are fitted to the size, and with them change numbers, indices and how many programs
-// there are.
-std::string bucket_of(const tile::Kernel& kernel) {
-  std::string text;
-  const auto add_rounded = [&](const std::vector<tile::Dim>& dims) {
-    for (const tile::Dim& d : dims)
-      text += d.is_constant() ? fmt::format("{} ", next_power(d.value)) : fmt::format("s{} ", d.scalar);
-  };
-  for (const tile::ViewParam& view : kernel.views) {
-    text += fmt::format("{} of ", name(view.dtype));
-    add_rounded(view.extents);
-    text += "by ";
-    add_rounded(view.strides);
-  }
-  tile::for_each_op(kernel.body, [&](const tile::Op& op) {
-    const bool index = op.results.size() == 1 && kernel.type(op.results[0]).rank() == 0 &&
-                       is_integer(kernel.type(op.results[0]).dtype);
-    if (index || op.kind == tile::OpKind::constant) return;
-    text += fmt::format("\n{} {} {} {} {} {}:", static_cast<int>(op.kind), static_cast<int>(op.prim),
-                        static_cast<int>(op.monoid), op.param, op.axis, static_cast<int>(op.precision));
-    for (const tile::ValueId result : op.results)
-      text += fmt::format(" {}{}", name(kernel.type(result).dtype), kernel.type(result).rank());
-  });
-  return text;
-}
-
 // A schedule of the kernel, or of one of its variants.
 struct Choice {
   const tile::Kernel* kernel = nullptr;
   Candidate candidate;
-  std::string text() const { return to_string(candidate.schedule) + "\n" + tiles_of(*kernel); }
+  bool is_library() const { return is_library_call(candidate.schedule); }
+  std::string tiles() const { return is_library() ? "" : tiles_of(*kernel); }
 };
 
-// How far apart two kernels' tiles are, those of 128 by 256 and 96 by 256: the sum of their ratios'
-// logarithms. Infinite where they have other names.
-double distance(const std::vector<tile::ConstParam>& a, const std::vector<tile::ConstParam>& b) {
-  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i].name != b[i].name) return std::numeric_limits<double>::infinity();
-    sum += std::fabs(std::log(static_cast<double>(a[i].value) / static_cast<double>(b[i].value)));
-  }
-  return sum;
-}
-
-// What a stored winner says of its tiles, as tiles_of() writes it.
-std::vector<tile::ConstParam> stored_tiles(const std::string& text) {
-  std::vector<tile::ConstParam> tiles;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const std::size_t equals = std::min(word.find('='), word.size() - 1);
-    tiles.push_back({word.substr(0, equals), std::atoll(word.c_str() + equals + 1)});
-  }
-  return tiles;
+// Who of trials, the fastest first, won: a library or a kernel of ours, and how much longer the other takes.
+// Empty where only one of them ran.
+std::string library_verdict(const std::vector<Trial>& trials) {
+  const auto fastest = [&](bool of_library) {
+    return std::find_if(trials.begin(), trials.end(), [&](const Trial& t) {
+      return t.measured_us > 0 && is_library_call(t.schedule) == of_library;
+    });
+  };
+  const auto ours = fastest(false), theirs = fastest(true);
+  if (ours == trials.end() || theirs == trials.end()) return "";
+  const std::string& name = std::get<tile::LibraryCall>(theirs->schedule.kind).name;
+  const double lost = 100 * (std::max(ours->measured_us, theirs->measured_us) /
+                                 std::min(ours->measured_us, theirs->measured_us) -
+                             1);
+  const std::string kernel = to_string(ours->schedule) + (ours->tiles.empty() ? "" : " ") + ours->tiles;
+  if (theirs < ours)
+    return fmt::format("{} won: {:.2f} us, the best of ours {:.2f} us, {:.1f} % more ({})", name,
+                       theirs->measured_us, ours->measured_us, lost, kernel);
+  return fmt::format("ours won: {:.2f} us, {} {:.2f} us, {:.1f} % more", ours->measured_us, name,
+                     theirs->measured_us, lost);
 }
 
 class KernelTuner {
@@ -111,11 +74,20 @@ class KernelTuner {
     const auto start = std::chrono::steady_clock::now();
     KernelTuning out;
     std::vector<Choice> candidates = legal_choices();
-    out.stored = candidates.size() > 1 && use_stored(candidates);
-    if (candidates.size() > 1 && !out.stored) {
-      keep_tried(candidates);
-      if (auto measured = measure(candidates); !measured) return measured.error();
-      for (Entrant& e : entrants_) out.trials.push_back(std::move(e.trial));
+    calls_ = library_choices();
+    const bool alone = options_.libraries == tile::Libraries::alone;
+    if (alone) candidates.clear();
+    if (candidates.size() + calls_.size() > (alone ? 0 : 1)) {
+      if (const std::optional<StoredWinner> winner = use_stored(candidates)) {
+        out.stored = true;
+        out.library = winner->library;
+      } else {
+        keep_tried(candidates);
+        candidates.insert(candidates.end(), calls_.begin(), calls_.end());
+        if (auto measured = measure(candidates); !measured) return measured.error();
+        for (Entrant& e : entrants_) out.trials.push_back(std::move(e.trial));
+        out.library = library_verdict(out.trials);
+      }
     }
     out.ms = ms_since(start);
     return out;
@@ -140,6 +112,15 @@ class KernelTuner {
     return out;
   }
 
+  // What computes the plan's own kernel instead: other tiles are no other product.
+  std::vector<Choice> library_choices() const {
+    std::vector<Choice> out;
+    if (options_.libraries == tile::Libraries::none) return out;
+    for (Candidate& c : store_.device()->backend().library_candidates(kernels_.front()))
+      out.push_back({&kernels_.front(), std::move(c)});
+    return out;
+  }
+
   // Those that are measured: the first, and what would run untuned, the first of the plan's own kernel.
   void keep_tried(std::vector<Choice>& choices) const {
     const auto most = static_cast<std::ptrdiff_t>(options_.candidates);
@@ -152,32 +133,35 @@ class KernelTuner {
   }
 
   Hash128 key() const {
-    return Hasher()
+    Hasher hasher;
+    hasher
         .add(std::string("schedule by kind"))  // another form of the text is another key
         .add(store_.device()->backend().binary_key())
-        .add(bucket_of(kernels_.front()))
-        .digest();
+        .add(shape_bucket(kernels_.front()));
+    // What won against a library is no winner without it, nor the other way round.
+    for (const Choice& call : calls_) hasher.add(to_string(call.candidate.schedule));
+    if (!calls_.empty()) hasher.add(static_cast<int>(options_.libraries));
+    return hasher.digest();
   }
 
-  // Whether the winner of the bucket is stored and legal for this shape, with the tiles that are nearest to
-  // its.
-  bool use_stored(const std::vector<Choice>& choices) {
-    const std::optional<std::string> winner = cache_ ? cache_->find(key()) : std::nullopt;
-    if (!winner) return false;
-    const std::size_t line = winner->find('\n');
-    const std::vector<tile::ConstParam> tiles = stored_tiles(winner->substr(line + 1));
+  // Takes the winner of the bucket where one is stored and legal for this shape, with the tiles that are
+  // nearest to its.
+  std::optional<StoredWinner> use_stored(std::vector<Choice> choices) {
+    const std::optional<std::string> text = cache_ ? cache_->find(key()) : std::nullopt;
+    if (!text) return std::nullopt;
+    StoredWinner winner = StoredWinner::parse(*text);
+    choices.insert(choices.end(), calls_.begin(), calls_.end());
     const auto away = [&](const Choice& c) {
-      return to_string(c.candidate.schedule) == winner->substr(0, line)
-                 ? distance(c.kernel->constants, tiles)
-                 : std::numeric_limits<double>::infinity();
+      if (to_string(c.candidate.schedule) != winner.schedule) return std::numeric_limits<double>::infinity();
+      return c.is_library() ? 0 : tile_distance(c.kernel->constants, winner.tile_constants());
     };
     const auto nearest = std::min_element(choices.begin(), choices.end(),
                                           [&](const auto& a, const auto& b) { return away(a) < away(b); });
-    if (!std::isfinite(away(*nearest))) return false;
+    if (!std::isfinite(away(*nearest))) return std::nullopt;
     auto loaded = store_.get(*nearest->kernel, nearest->candidate.schedule);
-    if (!loaded) return false;
+    if (!loaded) return std::nullopt;
     use(std::move(*loaded), *nearest);
-    return true;
+    return winner;
   }
 
   void use(std::shared_ptr<LoadedKernel> loaded, const Choice& choice) {
@@ -194,7 +178,7 @@ class KernelTuner {
     for (std::size_t i = 0; i < choices.size(); ++i) {
       const Choice& c = choices[i];
       Entrant e{.choice = c, .trial = {}, .loaded = nullptr};
-      e.trial.tiles = tiles_of(*c.kernel);
+      e.trial.tiles = c.tiles();
       e.trial.schedule = c.candidate.schedule;
       e.trial.predicted_us = c.candidate.predicted_us;
       if (loaded[i])
@@ -210,7 +194,14 @@ class KernelTuner {
     Entrant& winner = entrants_.front();
     if (!winner.loaded || winner.trial.measured_us == 0)
       return Unit{};  // nothing ran: the model's choice stays
-    if (cache_) (void)cache_->store(key(), winner.choice.text());
+    if (cache_) {
+      std::vector<Trial> trials;
+      trials.reserve(entrants_.size());
+      for (const Entrant& e : entrants_) trials.push_back(e.trial);
+      const StoredWinner stored{to_string(winner.choice.candidate.schedule), winner.choice.tiles(),
+                                library_verdict(trials)};
+      (void)cache_->store(key(), stored.text());
+    }
     use(winner.loaded, winner.choice);
     return Unit{};
   }
@@ -264,6 +255,7 @@ class KernelTuner {
   KernelStore& store_;
   BinaryCache* cache_;
   const TuneOptions& options_;
+  std::vector<Choice> calls_;  // of libraries
   std::vector<Entrant> entrants_;
 };
 

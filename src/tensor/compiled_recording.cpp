@@ -17,6 +17,7 @@ GraphOptions graph_options(const CompileOptions& o) {
           .allow_tf32 = o.allow_tf32,
           .deterministic = o.deterministic,
           .autotune = o.max_autotune,
+          .libraries = o.libraries,
           .replay = o.replay};
 }
 

@@ -52,7 +52,8 @@ Tf32 tf32_of(const tile::Kernel& kernel, const tile::Schedule& schedule) {
     allowed = allowed || op.precision == tile::DotPrecision::tf32;
   });
   const tile::DotUnit unit = dot_unit(schedule);
-  const bool tensor_cores = unit == tile::DotUnit::mma || unit == tile::DotUnit::wgmma;
+  const bool tensor_cores =
+      unit == tile::DotUnit::mma || unit == tile::DotUnit::wgmma || is_library_call(schedule);
   return !allowed ? Tf32::not_allowed : tensor_cores ? Tf32::used : Tf32::not_used;
 }
 
@@ -92,7 +93,7 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   r.build_ms = loaded.build_ms;
   r.origin = loaded.origin == runtime::LoadedKernel::Origin::disk ? "disk" : "compiled";
   r.schedule = to_string(loaded.source.schedule);
-  r.tiles = runtime::tiles_of(kernel);
+  r.tiles = is_library_call(loaded.source.schedule) ? "" : runtime::tiles_of(kernel);
   for (const backends::Candidate& c : loaded.candidates)
     if (c.refusal.empty()) ++r.schedules;
   for (const backends::Candidate& c : loaded.candidates)
@@ -112,8 +113,8 @@ std::vector<std::string> tuning_text(const runtime::KernelTuning& tuning) {
   lines.reserve(tuning.trials.size());
   for (const runtime::Trial& t : tuning.trials)
     lines.push_back(fmt::format(
-        "{}{}{} predicted {:.2f} us, {}", to_string(t.schedule), t.tiles.empty() ? "" : " ", t.tiles,
-        t.predicted_us,
+        "{}{}{}{} {}", to_string(t.schedule), t.tiles.empty() ? "" : " ", t.tiles,
+        is_library_call(t.schedule) ? "" : fmt::format(" predicted {:.2f} us,", t.predicted_us),
         t.failure.empty() ? fmt::format("measured {:.2f} us", t.measured_us) : "failed: " + t.failure));
   return lines;
 }
@@ -149,6 +150,7 @@ std::string kernel_text(const KernelReport& k) {
     out += fmt::format(": the least predicted time of {}", k.schedules);
   out += "\n";
   if (!k.note.empty()) out += fmt::format("    {}\n", k.note);
+  if (!k.library.empty()) out += fmt::format("    library: {}\n", k.library);
   for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);
   for (const std::string& why : k.refused) out += fmt::format("    refused: {}\n", why);
   return out;
@@ -159,7 +161,10 @@ std::string kernel_text(const KernelReport& k) {
 void describe(const CompiledGraph& g, SpecialisationReport& report) {
   for (std::size_t i = 0; i < g.compiled.kernels.size(); ++i) {
     report.kernels.push_back(kernel_report(g, i));
-    if (i < g.tuning.size()) report.kernels.back().tuning = tuning_text(g.tuning[i]);
+    if (i < g.tuning.size()) {
+      report.kernels.back().tuning = tuning_text(g.tuning[i]);
+      report.kernels.back().library = g.tuning[i].library;
+    }
     report.floor_us += report.kernels.back().floor_us;
   }
   report.replayed = g.replay.replays();

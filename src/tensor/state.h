@@ -50,12 +50,14 @@ struct GraphOptions {
   bool allow_tf32 = false;
   bool deterministic = false;
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
-  bool replay = false;    // may be replayed
-  std::vector<passes::Overwrite> over = {};  // outputs that are to lie in inputs' memory
+  tile::Libraries libraries = tile::Libraries::none;  // what part they take in that
+  bool replay = false;                                // may be replayed
+  std::vector<passes::Overwrite> over = {};           // outputs that are to lie in inputs' memory
   // The key of a program of a graph with this one that is compiled so.
   Hash128 key_with(const Hash128& graph) const {
     Hasher h;
     h.add(graph).add(fuse).add(recompute).add(allow_tf32).add(deterministic).add(autotune);
+    if (autotune) h.add(static_cast<int>(libraries));
     for (const passes::Overwrite& o : over) {
       h.add(o.output).add(o.inputs.size());
       for (int i : o.inputs) h.add(i);

@@ -315,7 +315,7 @@ void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& d
     const auto trial = runtime::outputs_apart(inputs, outputs);
     if (!trial) raise(trial.error(), trial.error().message);
     auto tuned = runtime::tune(*graph.executable, device.store, &context->cache, graph.compiled.variants,
-                               inputs, *trial);
+                               inputs, *trial, {.libraries = options.libraries});
     if (!tuned) throw Error(tuned.error().message);
     graph.tuning = std::move(*tuned);
     graph.compiled.plan = graph.executable->plan();  // with the tiles that won

@@ -7,6 +7,9 @@
 #include "backends/cuda/analysis/overlap.h"
 #include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/library/cublaslt.h"
+#include "backends/cuda/library/fake_cublaslt.h"
+#include "backends/cuda/library/product.h"
 #include "backends/cuda/nvrtc/device_headers.h"
 #include "backends/cuda/plan/grid.h"
 #include "cuda_emulation/machine.h"
@@ -172,17 +175,39 @@ class HiddenMemory {
   std::map<char*, std::string> kept_;
 };
 
+// What launches have taken since the beginning.
+using ClockUs = std::shared_ptr<double>;
+
+class EmulatedCall final : public backends::Program {
+ public:
+  EmulatedCall(const tile::Kernel& kernel, std::unique_ptr<cuda::PreparedCall> call, ClockUs clock)
+      : us_(cuda::find_product(kernel).value().k < 64 ? 560 : 280),
+        call_(std::move(call)),
+        clock_(std::move(clock)) {}
+  Status launch(const backends::LaunchArgs& args) override {
+    *clock_ += us_;
+    return call_->enqueue(args.views, nullptr);
+  }
+
+ private:
+  double us_;
+  std::unique_ptr<cuda::PreparedCall> call_;
+  ClockUs clock_;
+};
+
 class EmulatedProgram final : public backends::Program {
  public:
   EmulatedProgram(const tile::Kernel& kernel, const Source& source, std::unique_ptr<cpu::Jit> jit,
-                  cpu::LoadedObject object, std::shared_ptr<const Allocations> allocations)
-      : kernel_(kernel),
+                  cpu::LoadedObject object, std::shared_ptr<const Allocations> allocations, ClockUs clock)
+      : clock_(std::move(clock)),
+        kernel_(kernel),
         source_(source),
         jit_(std::move(jit)),
         object_(std::move(object)),
         allocations_(std::move(allocations)) {}
 
   Status launch(const backends::LaunchArgs& args) override {
+    *clock_ += 400;
     const Index programs = args.grid[0] * args.grid[1] * args.grid[2];
     Index blocks = ceil_div(programs, source_.launch.programs_per_block);
     if (cuda::walks_programs(source_.schedule)) blocks = std::min<Index>(blocks, kUnits);
@@ -233,6 +258,7 @@ class EmulatedProgram final : public backends::Program {
     return map;
   }
 
+  ClockUs clock_;
   tile::Kernel kernel_;
   Source source_;
   std::unique_ptr<cpu::Jit> jit_;
@@ -248,16 +274,27 @@ class EmulatedBackend final : public backends::Backend {
                                       ? std::string(embedded::cuda_emulation_wgmma)
                                       : translate(std::string(h.text))});
     headers_.push_back({"builtins.h", std::string(embedded::cuda_emulation_builtins)});
+    std::vector<std::unique_ptr<cuda::Library>> made_up;
+    made_up.push_back(
+        cuda::make_cublaslt(cuda::fake::make_cublaslt_functions(), "made up",
+                            {.allocate = [this](std::size_t bytes) { return allocate(bytes); }}));
+    libraries_.emplace(std::move(made_up));
   }
 
   const tile::Target& target() const override { return printer_->target(); }
   std::string binary_key() const override { return "emulated " + printer_->target().arch; }
   std::vector<Candidate> candidates(const tile::Kernel& k) const override { return printer_->candidates(k); }
+  std::vector<Candidate> library_candidates(const tile::Kernel& k) override {
+    return libraries_->candidates(k);
+  }
   Result<Source> print(const tile::Kernel& k, const tile::Schedule& s) const override {
+    if (const auto* call = std::get_if<tile::LibraryCall>(&s.kind)) return libraries_->print(k, *call);
     return printer_->print(k, s);
   }
 
   Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const override {
+    if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind))
+      return libraries_->compile(kernel, *call, source);
     const std::string architecture =
         fmt::format("#define __CUDA_ARCH__ {}\n", cuda::Arch::parse(target().arch).value().macro());
     const std::string text =
@@ -271,12 +308,17 @@ class EmulatedBackend final : public backends::Backend {
   }
   Result<std::unique_ptr<backends::Program>> load(const tile::Kernel& kernel, const Source& source,
                                                   const Binary& binary) override {
+    if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind)) {
+      auto prepared = libraries_->prepare(kernel, *call);
+      if (!prepared) return prepared.error();
+      return std::unique_ptr<backends::Program>(new EmulatedCall(kernel, std::move(*prepared), clock_));
+    }
     auto jit = cpu::Jit::create();
     if (!jit) return jit.error();
     auto object = (*jit)->load(binary.bytes);
     if (!object) return object.error();
     return std::unique_ptr<backends::Program>(
-        new EmulatedProgram(kernel, source, std::move(*jit), std::move(*object), allocations_));
+        new EmulatedProgram(kernel, source, std::move(*jit), std::move(*object), allocations_, clock_));
   }
 
   Result<void*> allocate(std::size_t bytes) override {
@@ -297,8 +339,11 @@ class EmulatedBackend final : public backends::Backend {
     return Unit{};
   }
   Status synchronize() override { return Unit{}; }
-  Status timer_start() override { return Unit{}; }
-  Result<double> timer_stop_us() override { return 0.0; }
+  Status timer_start() override {
+    started_ = *clock_;
+    return Unit{};
+  }
+  Result<double> timer_stop_us() override { return *clock_ - started_; }
   Result<std::unique_ptr<backends::Replay>> record(const std::vector<backends::RecordedLaunch>&) override {
     return failure(Failure::Kind::unsupported, "emulated launches are not recorded");
   }
@@ -307,6 +352,9 @@ class EmulatedBackend final : public backends::Backend {
   std::unique_ptr<backends::Backend> printer_;
   std::vector<std::pair<std::string, std::string>> headers_;
   std::shared_ptr<Allocations> allocations_ = std::make_shared<Allocations>();
+  std::optional<cuda::LibrarySet> libraries_;
+  ClockUs clock_ = std::make_shared<double>(0);
+  double started_ = 0;
 };
 
 }  // namespace

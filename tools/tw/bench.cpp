@@ -70,6 +70,8 @@ void add_run(CLI::App& bench) {
                   "auto: those stored by tw devices --probe, else measured now; measure; none")
       ->check(CLI::IsMember({"auto", "measure", "none"}));
   sub->add_flag("--autotune", in->autotune, "Time the compiled program with measured schedules as well");
+  sub->add_flag("--libraries", in->libraries,
+                "Time vendors' libraries (cublaslt) as well, where they have calls for all of a program");
   sub->add_flag("--launches", in->launches,
                 "Time the compiled program without replayed graphs as well, each kernel launched by itself");
   sub->add_flag("--peers", in->peers, "Time PyTorch as well, in a process of its own, where it is installed");

@@ -19,6 +19,7 @@ struct BenchInput {
   bool expect = false, update = false, accept_regressions = false;
   bool peers = false;
   bool autotune = false;              // also with measured schedules
+  bool libraries = false;             // of vendors: contenders of their own name
   bool launches = false;              // also without replayed graphs
   std::string python;                 // interpreter of the peers; empty: the first with PyTorch
   std::vector<std::string> without;   // peers to leave out

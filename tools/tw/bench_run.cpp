@@ -186,6 +186,7 @@ void bench_run(const BenchInput& input) {
   lab::OpenDevice open = lab::open_lab_device(
       {.device = input.device, .cache_directory = input.cache, .threads = input.threads}, device_time(input));
   open.device.autotune = input.autotune;
+  open.device.libraries = input.libraries;
   open.device.launches = input.launches;
   if (input.peers) open.device.peers = lab::open_peers(peer_options(input, open.device));
   const RunFiles files = open_run_files(input);

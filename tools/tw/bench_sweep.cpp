@@ -138,6 +138,7 @@ void run(const SweepInput& in) {
   const InterruptGuard guard;
   lab::LabDevice& device = open.device;
   device.autotune = in.bench.autotune;
+  device.libraries = in.bench.libraries;
   if (in.bench.peers) device.peers = lab::open_peers(peer_options(in.bench, device));
   lab::Environment about = environment(in, device);
   store(in, {}, about);  // so that nothing is measured that could not be stored
@@ -215,6 +216,9 @@ void add_bench_sweep(CLI::App& bench) {
       ->check(CLI::IsMember({"trace", "events", "off"}));
   sub->add_option("--python", in->bench.python, "Interpreter of the peers");
   sub->add_flag("--autotune", in->bench.autotune, "Measure our schedules as well, and take the better time");
+  sub->add_flag("--libraries", in->bench.libraries,
+                "Time vendors' libraries as well, as a peer of their own name, where they have calls for all "
+                "of a program");
   sub->add_option("--budget", in->bench.budget_s, "Seconds of timing for each program")->check(positive());
   sub->add_option("--json", in->bench.json, "Write an object for each program, and the summary");
   sub->add_option("--threads", in->bench.threads, "CPU threads (default: every allowed core)");

@@ -35,6 +35,7 @@ Json to_json(const SpecialisationReport& r) {
                        {"predicted_us", k.predicted_us},
                        {"schedules", k.schedules},
                        {"tuning", k.tuning},
+                       {"library", k.library},
                        {"refused", k.refused},
                        {"origin", k.origin},
                        {"build_ms", k.build_ms}});

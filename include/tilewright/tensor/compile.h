@@ -5,6 +5,7 @@
 #include <tilewright/passes/fuse/recompute.h>
 #include <tilewright/perf/cost.h>
 #include <tilewright/tensor/functions.h>
+#include <tilewright/tile/schedule.h>
 
 #include <functional>
 #include <memory>
@@ -22,12 +23,18 @@ struct DynamicDim {
   friend bool operator==(const DynamicDim&, const DynamicDim&) = default;
 };
 
+using tile::Libraries;
+
 struct CompileOptions {
   bool fullgraph = false;  // a host read inside the function, or another graph break, is an Error
   bool fuse = true;        // false: one kernel per op, for comparison
   Recompute recompute = Recompute::by_cost;  // of large values that several kernels read
   // Measure the schedules (and tiles of matmuls) that the model ranks first, on the first call's data.
   bool max_autotune = false;
+  // With max_autotune: what a vendor's library has for a kernel that is a plain product (cuBLASLt, on a GPU
+  // where it is installed) is measured as well, and takes the kernel's place where it is faster; explain()
+  // says who won, and by how much. Libraries::none: all that runs is our own, as it is without max_autotune.
+  Libraries libraries = Libraries::compared;
   // CUDA: products of f32 may round their operands to 10 bits of mantissa (tf32), which tensor cores multiply
   // at several times the rate; sums stay f32. explain() names the kernels that do.
   bool allow_tf32 = false;
@@ -83,6 +90,8 @@ struct KernelReport {
   int schedules = 0;  // that the model ranked by predicted time; the first is taken unless they are measured
   std::string note;   // what was found out about it: the share of its blocks that masks leave
   std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
+  // Where a vendor's library was measured, too: "cublaslt won: 98.10 us, the best of ours 104.32 us, …".
+  std::string library;
   // Schedules that the backend considered and cannot print or will not run: "wgmma_dot threads=256
   // group_m=32: why".
   std::vector<std::string> refused;

@@ -112,8 +112,9 @@ struct ContextOptions {
   int threads = 0;                       // CPU threads, at most 4096; 0: every allowed core
   std::string isa;                       // CPU: "" for the host's best, else amx, avx512, avx2, baseline
   std::string library_directory;         // where the backends lie; "": beside the program
-  std::vector<std::string> cuda_library_paths;  // where to look for NVRTC beside the usual places
-  std::uint64_t seed = 0;                       // of rand and randn
+  // Where to look for NVRTC and cuBLASLt beside the usual places.
+  std::vector<std::string> cuda_library_paths;
+  std::uint64_t seed = 0;  // of rand and randn
   // Indices that are data (take, take_along, embedding, scatter_add, labels of losses, ends of groups) are
   // looked at, and one out of range is an Error. true: everywhere, in compiled functions as well, which then
   // read two numbers back per call and check. false: nowhere. Otherwise in what runs on the CPU outside

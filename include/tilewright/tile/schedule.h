@@ -192,8 +192,29 @@ struct WgmmaScaled {
   friend bool operator==(const WgmmaScaled&, const WgmmaScaled&) = default;
 };
 
+// No kernel of ours: a call of a vendor's library that computes all that the kernel does.
+struct LibraryCall {
+  std::string name;   // of the library, as its backend calls it: "cublaslt"
+  int algorithm = 0;  // the library's own ranking of what it could run, its first choice first
+
+  static constexpr std::string_view kName = "library";
+  static constexpr DotUnit kUnit = DotUnit::fma;
+  static constexpr auto fields() {
+    return std::tuple(ScheduleField{"name", &LibraryCall::name},
+                      ScheduleField{"algorithm", &LibraryCall::algorithm});
+  }
+  friend bool operator==(const LibraryCall&, const LibraryCall&) = default;
+};
+
+// What part calls of vendors' libraries take where schedules are measured.
+enum class Libraries : unsigned char {
+  none,      // all that runs is our own
+  compared,  // they are measured beside our kernels, and the fastest runs
+  alone,     // no kernel of ours is measured; it runs where a library has no call: for comparisons
+};
+
 using ScheduleKind = std::variant<CpuLoops, ElementLoops, MmaDot, FmaBlocks, MmaB2b, WgmmaDot, WgmmaPingpong,
-                                  WgmmaB2b, WgmmaScaled>;
+                                  WgmmaB2b, WgmmaScaled, LibraryCall>;
 
 struct Schedule {
   int threads = 0;        // CUDA: of a block, those that compute (a multiple of 32); the CPU's pool decides
@@ -206,5 +227,8 @@ struct Schedule {
 std::string to_string(const Schedule& schedule);
 
 DotUnit dot_unit(const Schedule& schedule);
+inline bool is_library_call(const Schedule& schedule) {
+  return std::holds_alternative<LibraryCall>(schedule.kind);
+}
 
 }  // namespace tilewright::tile

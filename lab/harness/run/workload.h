@@ -42,7 +42,8 @@ struct LabDevice {
   std::function<CeilingSampler(const std::vector<std::string>& figures)> probe_again = {};
   std::shared_ptr<Peers> peers = {};  // contenders in other processes; null: none are wanted
   bool autotune = false;              // a contender more: compiled, with its schedules measured
-  bool launches = false;  // a contender without replayed graphs, too: each kernel launched by itself
+  bool libraries = false;  // a contender more: a vendor's library, where it has calls for all of the program
+  bool launches = false;   // a contender without replayed graphs, too: each kernel launched by itself
 };
 
 struct MemoryRange {

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/cuda_program.h"
 #include "backends/cuda/host/graph.h"
+#include "backends/cuda/library_program.h"
 #include "backends/cuda/machine/target.h"
 #include "backends/cuda/nvrtc/device_headers.h"
 #include "backends/cuda/print/printer.h"
@@ -22,6 +23,9 @@ CudaBackend::~CudaBackend() {
 
 Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::BackendOptions& options) {
   std::unique_ptr<CudaBackend> backend(new CudaBackend(options.library_paths));
+  backend->library_host_.allocate = [kept = backend.get()](std::size_t bytes) {
+    return kept->allocate(bytes);
+  };
   if (!options.compile_only.empty()) {
     const auto arch = Arch::parse(options.compile_only);
     if (!arch) return failure(arch.error().kind, "compile_only: " + arch.error().message);
@@ -85,7 +89,7 @@ Status CudaBackend::enter() {
 const Result<Nvrtc>& CudaBackend::nvrtc() const {
   const std::lock_guard lock(nvrtc_mutex_);
   if (!nvrtc_) {
-    NvrtcSearch search = nvrtc_search_from_environment();
+    LibrarySearch search = nvrtc_search_from_environment();
     search.paths.insert(search.paths.begin(), library_paths_.begin(), library_paths_.end());
     nvrtc_.emplace(Nvrtc::open(search));
   }
@@ -135,7 +139,20 @@ std::vector<backends::DeviceFact> CudaBackend::facts() const {
   const Result<Nvrtc>& compiler = nvrtc();
   add("compiler", 0,
       compiler ? fmt::format("NVRTC {} ({})", compiler->version(), compiler->library_path()) : "none");
+  for (const auto& library : libraries().all())
+    add(library->name().c_str(), 0, fmt::format("{} ({})", library->version(), library->path()));
+  if (libraries().all().empty()) add("libraries", 0, "none");
   return facts;
+}
+
+const LibrarySet& CudaBackend::libraries() const {
+  const std::lock_guard lock(libraries_mutex_);
+  if (!libraries_) libraries_.emplace(open_libraries(library_paths_, library_host_));
+  return *libraries_;
+}
+
+std::vector<backends::Candidate> CudaBackend::library_candidates(const tile::Kernel& kernel) {
+  return enter() ? libraries().candidates(kernel) : std::vector<backends::Candidate>();
 }
 
 std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& kernel) const {
@@ -144,6 +161,8 @@ std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& ker
 
 Result<backends::Source> CudaBackend::print(const tile::Kernel& kernel,
                                             const tile::Schedule& schedule) const {
+  if (const auto* call = std::get_if<tile::LibraryCall>(&schedule.kind))
+    return libraries().print(kernel, *call);
   const auto plan = plan_kernel(kernel, schedule, {.arch = arch_, .max_shared_bytes = shared_bytes_});
   if (!plan) return plan.error();
   return print_kernel(kernel, *plan);
@@ -151,6 +170,8 @@ Result<backends::Source> CudaBackend::print(const tile::Kernel& kernel,
 
 Result<backends::Binary> CudaBackend::compile(const tile::Kernel& kernel,
                                               const backends::Source& source) const {
+  if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind))
+    return libraries().compile(kernel, *call, source);
   const Result<Nvrtc>& compiler = nvrtc();
   if (!compiler) return compiler.error();
   auto binary = compiler->compile(source.text, {.arch = arch_, .file_name = kernel.name + ".cu"});
@@ -162,6 +183,11 @@ Result<std::unique_ptr<backends::Program>> CudaBackend::load(const tile::Kernel&
                                                              const backends::Source& source,
                                                              const backends::Binary& binary) {
   if (Status s = enter(); !s) return s.error();
+  if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind)) {
+    auto prepared = libraries().prepare(kernel, *call);
+    if (!prepared) return prepared.error();
+    return std::unique_ptr<backends::Program>(new LibraryProgram(*this, std::move(*prepared)));
+  }
   return CudaProgram::load(*this, kernel, source, binary);
 }
 
@@ -242,19 +268,23 @@ class CudaReplay final : public backends::Replay {
 Result<std::unique_ptr<backends::Replay>> CudaBackend::record(
     const std::vector<backends::RecordedLaunch>& launches) {
   if (Status s = enter(); !s) return s.error();
-  std::vector<PreparedLaunch> prepared;
+  std::vector<RecordedWork> prepared;
+  bool records_always = true;
   for (const backends::RecordedLaunch& recorded : launches) {
-    auto launch = static_cast<CudaProgram*>(recorded.program)->prepare(recorded);
-    if (!launch) return launch.error();
-    if (launch->has_value()) prepared.push_back(std::move(**launch));
+    auto* program = static_cast<RecordableProgram*>(recorded.program);
+    auto work = program->record(recorded);
+    if (!work) return work.error();
+    if (*work) prepared.push_back(std::move(*work));
+    records_always = records_always && program->records_always();
   }
   auto captured = Stream::create(device_->context);
   if (!captured) return captured.error();
   auto graph = CudaGraph::capture(device_->context, *captured, [&]() -> Status {
-    for (PreparedLaunch& launch : prepared)
-      if (Status s = launch.launch(captured->get()); !s) return s;
+    for (const RecordedWork& work : prepared)
+      if (Status s = work(captured->get()); !s) return s;
     return Unit{};
   });
+  if (!graph && !records_always) return std::unique_ptr<backends::Replay>();
   if (!graph) return graph.error();
   auto exec = graph->instantiate();
   if (!exec) return exec.error();

@@ -7,6 +7,7 @@
 #include "backends/cuda/host/context.h"
 #include "backends/cuda/host/copy.h"
 #include "backends/cuda/host/memory_pool.h"
+#include "backends/cuda/library/library.h"
 #include "backends/cuda/nvrtc/nvrtc.h"
 
 #include <atomic>
@@ -27,6 +28,7 @@ class CudaBackend final : public backends::Backend {
   std::vector<backends::DeviceFact> facts() const override;
 
   std::vector<backends::Candidate> candidates(const tile::Kernel& kernel) const override;
+  std::vector<backends::Candidate> library_candidates(const tile::Kernel& kernel) override;
   Result<backends::Source> print(const tile::Kernel& kernel, const tile::Schedule& schedule) const override;
   Result<backends::Binary> compile(const tile::Kernel& kernel, const backends::Source& source) const override;
   Result<std::unique_ptr<backends::Program>> load(const tile::Kernel& kernel, const backends::Source& source,
@@ -65,6 +67,7 @@ class CudaBackend final : public backends::Backend {
   static Result<std::unique_ptr<Device>> open_device(int ordinal);
   Failure no_device() const;
   const Result<Nvrtc>& nvrtc() const;
+  const LibrarySet& libraries() const;
 
   Arch arch_;
   tile::Target target_;
@@ -74,6 +77,10 @@ class CudaBackend final : public backends::Backend {
   mutable std::optional<Result<Nvrtc>> nvrtc_;  // opened when first needed: cached binaries need none
   std::mutex mutex_;                            // of buffers and staging
   std::unique_ptr<Device> device_;
+  LibraryHost library_host_;
+  mutable std::mutex libraries_mutex_;
+  mutable std::optional<LibrarySet>
+      libraries_;                              // opened when a kernel is first tuned; gone before the device
   std::atomic<std::thread::id> current_on_{};  // the thread that last made the context current
 };
 

@@ -126,10 +126,10 @@ Status CudaProgram::launch(const backends::LaunchArgs& args) {
                         fmt::format("launch of {} blocks of {} threads", *blocks, shape_.threads));
 }
 
-Result<std::optional<PreparedLaunch>> CudaProgram::prepare(const backends::RecordedLaunch& recorded) {
+Result<RecordedWork> CudaProgram::record(const backends::RecordedLaunch& recorded) {
   const auto blocks = blocks_for(recorded.grid);
   if (!blocks) return blocks.error();
-  if (*blocks == 0) return std::optional<PreparedLaunch>();
+  if (*blocks == 0) return RecordedWork();
   Arguments arguments;
   for (void* view : recorded.views) arguments.add(view);
   for (std::size_t i = 0; i < scalar_bytes_.size(); ++i)
@@ -148,7 +148,8 @@ Result<std::optional<PreparedLaunch>> CudaProgram::prepare(const backends::Recor
   shape.overlap_previous = overlaps_;
   auto prepared = PreparedLaunch::make(function_, shape, std::move(arguments));
   if (!prepared) return prepared.error();
-  return std::optional<PreparedLaunch>(std::move(*prepared));
+  auto kept = std::make_shared<PreparedLaunch>(std::move(*prepared));
+  return RecordedWork([kept](api::CUstream stream) { return kept->launch(stream); });
 }
 
 std::string CudaProgram::describe() const {

@@ -1,9 +1,9 @@
 // A loaded kernel: one driver call a launch, nothing allocated.
 #pragma once
 
-#include "backends/backend.h"
 #include "backends/cuda/host/launch.h"
 #include "backends/cuda/host/module.h"
+#include "backends/cuda/recordable.h"
 #include "backends/cuda/tensor_map.h"
 
 #include <vector>
@@ -12,16 +12,14 @@ namespace tilewright::cuda {
 
 class CudaBackend;
 
-class CudaProgram final : public backends::Program {
+class CudaProgram final : public RecordableProgram {
  public:
   static Result<std::unique_ptr<backends::Program>> load(CudaBackend& backend, const tile::Kernel& kernel,
                                                          const backends::Source& source,
                                                          const backends::Binary& binary);
   Status launch(const backends::LaunchArgs& args) override;
   std::string describe() const override;
-
-  // The same launch as a value that a graph node copies; fails like launch. An empty grid gives nothing.
-  Result<std::optional<PreparedLaunch>> prepare(const backends::RecordedLaunch& recorded);
+  Result<RecordedWork> record(const backends::RecordedLaunch& recorded) override;
 
  private:
   CudaProgram(CudaBackend& backend, Module module, Function function)

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <filesystem>
 
 #include "backends/cuda/nvrtc/device_headers.h"
 #include "backends/cuda/nvrtc/nvrtc_api.h"
@@ -21,48 +20,9 @@ struct Nvrtc::State {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kLibraryNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-// Below a Python site-packages folder: CUDA 13's wheels share one folder, CUDA 12's have one each.
-constexpr const char* kWheelFolders[] = {"", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
-
-std::vector<std::string> candidates(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return {path};
-  std::vector<std::string> out;
-  for (const char* folder : kWheelFolders) {
-    for (const char* name : kLibraryNames) {
-      const auto file = fs::path(path) / folder / name;
-      if (fs::exists(file, ignored)) out.push_back(file.string());
-    }
-  }
-  return out;
-}
-
-// nullptr, or an opened library whose name is in `path`; every failed try is added to `tried`.
-void* open_library(const NvrtcSearch& search, std::string& path, std::string& tried) {
-  const auto attempt = [&](const std::string& file) {
-    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) {
-      path = file;
-    } else {
-      tried += fmt::format("\n  {}", dlerror());
-    }
-    return library;
-  };
-  for (const auto& place : search.paths) {
-    const auto files = candidates(place);
-    if (files.empty()) tried += fmt::format("\n  {}: holds no libnvrtc.so.13 or .12", place);
-    for (const auto& file : files) {
-      if (void* library = attempt(file)) return library;
-    }
-  }
-  for (const char* name : kLibraryNames) {
-    if (void* library = attempt(name)) return library;
-  }
-  return nullptr;
-}
+// CUDA 13's wheels share one folder, CUDA 12's have one each.
+constexpr const char* kWheelFolders[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
 
 Status load_symbols(api::Nvrtc& nvrtc, void* library, const std::string& path) {
   std::string missing;
@@ -152,20 +112,23 @@ Nvrtc::~Nvrtc() = default;
 const std::string& Nvrtc::version() const { return state_->version; }
 const std::string& Nvrtc::library_path() const { return state_->path; }
 
-Result<Nvrtc> Nvrtc::open(const NvrtcSearch& search) {
+LibrarySearch nvrtc_search_from_environment() { return library_search_from_environment("TILEWRIGHT_NVRTC"); }
+
+Result<Nvrtc> Nvrtc::open(const LibrarySearch& search) {
   auto state = std::make_unique<State>();
-  std::string tried;
-  void* library = open_library(search, state->path, tried);
-  if (library == nullptr) {
+  const OpenedLibrary library = open_library(search, {kLibraryNames, kWheelFolders});
+  state->path = library.path;
+  if (library.handle == nullptr) {
     return failure(
         Failure::Kind::not_found,
         fmt::format(
             "NVRTC, which compiles CUDA kernels at run time, was not found. Install it with "
             "`pip install nvidia-cuda-nvrtc` (no GPU needed) or the CUDA toolkit, or set TILEWRIGHT_NVRTC "
             "to libnvrtc.so.13 or its folder. Looked at:{}",
-            tried));
+            library.tried));
   }
-  if (auto status = load_symbols(state->functions, library, state->path); !status) return status.error();
+  if (auto status = load_symbols(state->functions, library.handle, state->path); !status)
+    return status.error();
   int major = 0, minor = 0;
   if (state->functions.version(&major, &minor) != api::kNvrtcSuccess) {
     return failure(Failure::Kind::unsupported, fmt::format("{}: nvrtcVersion failed", state->path));

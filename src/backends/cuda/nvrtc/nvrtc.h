@@ -6,20 +6,15 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/cuda/host/library_search.h"
 #include "backends/cuda/machine/arch.h"
 #include "backends/cuda/nvrtc/nvrtc_log.h"
 #include "tilewright/base/error.h"
 
 namespace tilewright::cuda {
 
-// Where to look for libnvrtc, first hit wins: each path is the library, a folder with it, or a Python
-// site-packages folder (nvidia/cu13/lib, nvidia/cuda_nvrtc/lib); after them the loader's own search.
-struct NvrtcSearch {
-  std::vector<std::string> paths;
-};
-// TILEWRIGHT_NVRTC (a list separated by ':'), VIRTUAL_ENV's site-packages, CUDA_HOME and the usual folders.
-// The only place that reads these variables.
-NvrtcSearch nvrtc_search_from_environment();
+// Where libnvrtc may lie; TILEWRIGHT_NVRTC comes first.
+LibrarySearch nvrtc_search_from_environment();
 
 // A file that the source may #include; held in memory.
 struct Header {
@@ -48,7 +43,7 @@ struct Binary {
 class Nvrtc {
  public:
   // Fails with not_found; the message lists every place looked at and how to install NVRTC.
-  static Result<Nvrtc> open(const NvrtcSearch& search);
+  static Result<Nvrtc> open(const LibrarySearch& search);
   Nvrtc(Nvrtc&&) noexcept;
   Nvrtc& operator=(Nvrtc&&) noexcept;
   ~Nvrtc();

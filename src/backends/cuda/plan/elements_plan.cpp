@@ -12,6 +12,11 @@ Status check_kind(const tile::Kernel&, const tile::CpuLoops&, CudaPlan&) {
 }
 Status place_blocks(const tile::CpuLoops&, CudaPlan&) { return Unit{}; }
 
+Status check_kind(const tile::Kernel&, const tile::LibraryCall&, CudaPlan&) {
+  return refusal("library: its calls are not planned, nor printed as kernels");
+}
+Status place_blocks(const tile::LibraryCall&, CudaPlan&) { return Unit{}; }
+
 Status check_kind(const tile::Kernel& kernel, const tile::ElementLoops& kind, CudaPlan& plan) {
   if (kind.stages <= 1) return Unit{};
   plan.staged = find_staged_loads({kernel, plan.loops, plan.ranges, plan.schedule}, plan.layouts);

@@ -16,6 +16,7 @@ Status check_kind(const tile::Kernel& kernel, const tile::WgmmaDot& kind, CudaPl
 Status check_kind(const tile::Kernel& kernel, const tile::WgmmaPingpong& kind, CudaPlan& plan);
 Status check_kind(const tile::Kernel& kernel, const tile::WgmmaB2b& kind, CudaPlan& plan);
 Status check_kind(const tile::Kernel& kernel, const tile::WgmmaScaled& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::LibraryCall& kind, CudaPlan& plan);
 
 // Behind it, when it is known how much the threads exchange.
 Status place_blocks(const tile::CpuLoops& kind, CudaPlan& plan);
@@ -27,6 +28,7 @@ Status place_blocks(const tile::WgmmaDot& kind, CudaPlan& plan);
 Status place_blocks(const tile::WgmmaPingpong& kind, CudaPlan& plan);
 Status place_blocks(const tile::WgmmaB2b& kind, CudaPlan& plan);
 Status place_blocks(const tile::WgmmaScaled& kind, CudaPlan& plan);
+Status place_blocks(const tile::LibraryCall& kind, CudaPlan& plan);
 
 // Blocks of operands begin at a multiple of it.
 inline constexpr Index kSwizzleBytes = 1024;

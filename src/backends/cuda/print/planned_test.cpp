@@ -24,7 +24,7 @@ std::vector<Kernel> kernels() {
 
 // Every combination of a few values of each field that decides about legality.
 std::vector<Schedule> schedules() {
-  std::vector<tile::ScheduleKind> kinds{tile::CpuLoops()};
+  std::vector<tile::ScheduleKind> kinds{tile::CpuLoops(), tile::LibraryCall{.name = "cublaslt"}};
   for (const int row : {4, 128})
     for (const int stages : {1, 2, 4}) {
       for (const int cluster : {1, 2})

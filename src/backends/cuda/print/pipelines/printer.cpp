@@ -17,6 +17,7 @@ struct PipelineOf {
   const CudaPlan& plan;
 
   Printed operator()(const tile::CpuLoops&) const { return nullptr; }
+  Printed operator()(const tile::LibraryCall&) const { return nullptr; }
   Printed operator()(const tile::ElementLoops&) const {
     if (walks_programs(plan.schedule)) return std::make_unique<PersistentRows>(k);
     return std::make_unique<Elements>(k);
