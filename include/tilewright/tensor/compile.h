@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 // A dimension of an argument whose size may change from call to call.
@@ -373,3 +374,4 @@ auto value_and_grad(F f, std::vector<int> wrt = {0}, const Location& made = Loca
 }
 
 }  // namespace tilewright
+#pragma GCC visibility pop

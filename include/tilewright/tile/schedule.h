@@ -8,6 +8,7 @@
 #include <tuple>
 #include <variant>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 // What multiplies in a kernel's dots (CUDA).
@@ -208,3 +209,4 @@ std::string to_string(const Schedule& schedule);
 DotUnit dot_unit(const Schedule& schedule);
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop
