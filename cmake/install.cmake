@@ -27,6 +27,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tilewrightConfig.cmake.i
 # Before 1.0 a new minor version may change what there is.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/tilewrightConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 file(RELATIVE_PATH prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" prefix ${prefix})
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tilewright.pc.in ${PROJECT_BINARY_DIR}/package/tilewright.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/tilewrightConfig.cmake ${PROJECT_BINARY_DIR}/package/tilewrightConfigVersion.cmake
   DESTINATION ${package} COMPONENT development)

@@ -41,16 +41,17 @@ std::vector<std::string> backend_files(const std::string& kind, const std::strin
   };
 }
 
-// The library, or why none of the files is one. A file that is there and cannot be opened ends the search: what
-// it lacks is what is wrong.
+// The library, or why none of the files is one. A file that is there and cannot be opened ends the search:
+// what it lacks is what is wrong.
 Result<void*> open_backend_library(const std::string& kind, const std::string& asked_folder) {
   std::string tried;
   for (const std::string& file : backend_files(kind, asked_folder)) {
     // Never closed: LLVM's and the driver's threads and destructors outlive any moment one could pick.
     if (void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    const std::string why = dlerror();
+    const std::string why = dlerror();  // "FILE: cannot open shared object file: …" of what is not there
     std::error_code ignored;
-    if (std::filesystem::exists(file, ignored))
+    const bool is_path = file.find('/') != std::string::npos;
+    if (is_path ? std::filesystem::exists(file, ignored) : !why.starts_with(file))
       return failure(Failure::Kind::not_found,
                      fmt::format("device {}: its backend could not be opened: {}", kind, why));
     tried += (tried.empty() ? "" : ", ") + file;
