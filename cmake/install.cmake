@@ -22,6 +22,14 @@ if(TARGET tw)
   install(FILES ${PROJECT_SOURCE_DIR}/lab/data/tinyshakespeare.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/tilewright COMPONENT tools)
 endif()
 
+# All that is installed: `make install` builds no tests.
+add_custom_target(package_files DEPENDS tilewright_static ${targets})
+foreach(target tilewright_shared tw)
+  if(TARGET ${target} AND (TILEWRIGHT_SHARED OR NOT target STREQUAL "tilewright_shared"))
+    add_dependencies(package_files ${target})
+  endif()
+endforeach()
+
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tilewrightConfig.cmake.in
   ${PROJECT_BINARY_DIR}/package/tilewrightConfig.cmake INSTALL_DESTINATION ${package} PATH_VARS backends)
 # Before 1.0 a new minor version may change what there is.

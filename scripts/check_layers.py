@@ -9,7 +9,7 @@ import re
 import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
-TREES = ("src", "include", "lab", "tools", "tests", "tutorial")
+TREES = ("src", "include", "lab", "tools", "tests", "tutorial", "examples")
 SUFFIXES = {".h", ".hpp", ".cpp", ".cuh", ".cu"}
 
 

@@ -1,5 +1,5 @@
-// Fits a small network to sin(x): a training step with its gradients is one compiled function, which writes the new
-// weights over the old ones. Ends with 0 if the fit is good.
+// Fits a small network to sin(x): a training step with its gradients is one compiled function, which writes
+// the new weights over the old ones. Ends with 0 if the fit is good.
 #include <tilewright/tilewright.hpp>
 
 #include <cstdio>
@@ -43,7 +43,8 @@ int run() {
     if (i + 1 == kSteps) after = results[0].item();
   }
   std::printf("%s", fast.explain().c_str());
-  std::printf("Tilewright %s: loss %.4f before, %.4f after %d steps\n", tw::library_version(), before, after, kSteps);
+  std::printf("Tilewright %s: loss %.4f before, %.4f after %d steps\n", tw::library_version(), before, after,
+              kSteps);
   return before > 0.1 && after < 0.05 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

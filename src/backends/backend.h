@@ -135,8 +135,9 @@ struct BackendOptions {
   std::string compile_only;
 };
 
-// The two functions that a backend's library shows (its backend_entry.cpp), and nothing else. tilewright_open_backend
-// opens the device; the versions of the two libraries must be equal: what passes between them are C++ objects.
+// The two functions that a backend's library shows (its backend_entry.cpp), and nothing else.
+// tilewright_open_backend opens the device; the versions of the two libraries must be equal: what passes
+// between them are C++ objects.
 using BackendEntry = Result<std::unique_ptr<Backend>> (*)(const BackendOptions&);
 using BackendVersion = const char* (*)();
 #define TW_BACKEND_ENTRY extern "C" __attribute__((visibility("default")))

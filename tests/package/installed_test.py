@@ -91,6 +91,37 @@ def check_tw(prefix):
     check(re.search(r"^cpu: ", said, re.MULTILINE) and "isa" in said, f"the installed command finds no CPU: {said}")
 
 
+def check_what_is_said_of_backends(prefix, program, compiler):
+    """None, one that is no library, one of another version."""
+    def check_said(*wanted):
+        said = run(program, fails=True)
+        for words in wanted:
+            check(words in said, f"the program does not say '{words}': {said}")
+
+    backend = prefix / "lib/tilewright/libtw_cpu.so"
+    backend.unlink()
+    check_said(f"{prefix}/lib/libtw_cpu.so", str(backend), "the loader's path", "ContextOptions::library_directory")
+    backend.write_text("no library\n")
+    check_said(f"could not be opened: {backend}: ")
+    source = prefix / "old.cpp"
+    source.write_text('extern "C" const char* tilewright_backend_version() { return "0.0.9"; }\n'
+                      'extern "C" void tilewright_open_backend() {}\n')
+    run(compiler, "-shared", "-fPIC", source, "-o", backend)
+    check_said(f"{backend} is of version 0.0.9, this library of {version()}")
+
+
+def check_readme(prefix, folder):
+    """The README's project, as it stands there."""
+    readme = (ROOT / "README.md").read_text()
+    folder.mkdir()
+    for language, file in (("cmake", "CMakeLists.txt"), ("cpp", "main.cpp")):
+        block = re.search(rf"^```{language}\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+        (folder / file).write_text(block[1])
+    run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", folder / "build")
+    check("1 specialisation" in run(folder / "build/mine"), "the README's program does not explain itself")
+
+
 def main():
     build, compiler = pathlib.Path(sys.argv[1]), sys.argv[2]
     with tempfile.TemporaryDirectory() as name:
@@ -106,6 +137,7 @@ def main():
         static = build_with_cmake(prefix, folder / "static", "-DSTATIC=ON")
         check("libtilewright" not in run("readelf", "-d", static), "the static form needs libtilewright.so")
         check_fit(static)
+        check_readme(prefix, folder / "readme")
         # What a backend's library throws is what the program catches.
         thrown = folder / "thrown"
         run(compiler, "-std=c++20", f"-I{prefix}/include", ROOT / "tests/package/thrown_by_backend.cpp", "-o", thrown,
@@ -125,10 +157,7 @@ def main():
         run("make", "-C", made, f"CXX={compiler}", PKG_CONFIG_PATH=f"{moved}/lib/pkgconfig")
         check_fit(made / "fit")
 
-        (moved / "lib/tilewright/libtw_cpu.so").unlink()
-        said = run(made / "fit", fails=True)
-        for wanted in (f"{moved}/lib/libtw_cpu.so", f"{moved}/lib/tilewright/libtw_cpu.so", "ContextOptions::library_directory"):
-            check(wanted in said, f"without its backend the program does not name {wanted}: {said}")
+        check_what_is_said_of_backends(moved, made / "fit", compiler)
     print("package: installed, used, moved, used again")
 
 

@@ -1,5 +1,5 @@
-// A program of a user's whose Error is thrown inside libtw_cpu.so: the system gives its pool no more threads. Ends with 0
-// if it was caught as what the headers declare.
+// A program of a user's whose Error is thrown inside libtw_cpu.so: the system gives its pool no more threads.
+// Ends with 0 if it was caught as what the headers declare.
 #include <tilewright/tilewright.hpp>
 
 #include <sys/resource.h>
@@ -8,7 +8,9 @@
 #include <cstring>
 
 int main() {
-  { tilewright::Context loads_the_backend; }
+  {
+    tilewright::Context loads_the_backend;
+  }
   rlimit limit{};
   getrlimit(RLIMIT_AS, &limit);
   limit.rlim_cur = std::size_t{4} << 30;  // stacks of 8 MiB: some hundreds of threads

@@ -14,7 +14,8 @@ struct EnvironmentOptions {
   std::vector<std::pair<std::string, std::string>> options = {};
   std::string root = "/";  // of the file system to read; tests bring a small one
 };
-// The commit that the lab was built from, "-dirty" behind it where files differed; "" where that is not known.
+// The commit that the lab was built from, "-dirty" behind it where files differed; "" where that is not
+// known.
 std::string_view built_commit();
 Environment read_environment(const EnvironmentOptions& options);
 

@@ -77,8 +77,8 @@ std::vector<std::int64_t> read_text(const std::string& path) {
   return bytes;
 }
 
-// The user's text, or the one that comes with the project: from the checkout that the program lies in, the prefix
-// that it was installed into, or the folder it is run in.
+// The user's text, or the one that comes with the project: from the checkout that the program lies in, the
+// prefix that it was installed into, or the folder it is run in.
 std::string text_path(const std::string& asked) {
   if (!asked.empty()) return asked;
   std::error_code ignored;
