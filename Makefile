@@ -7,11 +7,17 @@ FUZZ_KERNELS ?= 50000
 PHASE = scripts/phase.sh
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: build help setup demo test bench golden replay fuzz asan ubsan tsan lint format gpu-bundle clean
+PREFIX ?= /usr/local
+
+.PHONY: build install help setup demo test bench golden replay fuzz asan ubsan tsan lint format gpu-bundle clean
 .DEFAULT_GOAL := build
 
 build: build/build.ninja ## build the command, build/tw, and the backends it opens (default)
 	cmake --build build -j $(JOBS) --target tw
+
+install: build/build.ninja ## build and install the library, its backends and headers, and tw: PREFIX=/usr/local
+	cmake --build build -j $(JOBS) --target package_files
+	cmake --install build --prefix $(PREFIX)
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,23 +1,32 @@
-# One target per folder: tw_folder(<name> [FOLDERS ...] DEPS ...) makes library tw_<name> from the .cpp files of the folder and of
-# these folders in it, and from its *_test.cpp files the test program test_<name>.
+# One target per folder: tw_folder(<name> [BACKEND] [FOLDERS ...] DEPS ...) makes library tw_<name> from the .cpp files of the folder
+# and of these folders in it, and from its *_test.cpp files the test program test_<name>. Of a BACKEND it makes libtw_<name>.so, too:
+# target tw_<name>_backend, the same objects behind backend_entry.cpp.
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 if(TILEWRIGHT_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
+include(${CMAKE_CURRENT_LIST_DIR}/commit.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/units.cmake)
 
 # The test programs of the folders, labelled `unit`: what the sanitizers run.
-add_custom_target(unit_tests)
+if(TILEWRIGHT_TESTS)
+  add_custom_target(unit_tests)
+endif()
 
-add_library(tw_flags INTERFACE)
+# How all of ours is compiled and linked; the tutorial, which is written as users write, takes this and no folder of src/.
+add_library(tw_options INTERFACE)
 # Warnings are errors here; a user's project that links the library keeps its own flags.
 if(PROJECT_IS_TOP_LEVEL)
-  target_compile_options(tw_flags INTERFACE -Wall -Wextra -Werror)
+  target_compile_options(tw_options INTERFACE -Wall -Wextra -Werror)
 endif()
-target_compile_options(tw_flags INTERFACE -Wno-missing-field-initializers
+target_compile_options(tw_options INTERFACE -Wno-missing-field-initializers
+  # What stands in the text of a program is the same wherever it was built.
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
+  # What the public headers declare is shown, with members of types that are not: no mistake where all are one library.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-attributes>
   # What a source of a unit keeps to itself may be part of what it defines, as in a source alone.
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
   # -O2 compiles in 13 % less time than -O3 and gives loops over host memory the same vectors, if these may have a rest.
@@ -26,15 +35,16 @@ target_compile_options(tw_flags INTERFACE -Wno-missing-field-initializers
   # libstdc++ 12 uses in stable_sort what it deprecates; a backend's entry returns a Result to C++ under a C name.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations;-Wno-return-type-c-linkage>)
 if(TILEWRIGHT_SANITIZE)
-  target_compile_options(tw_flags INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  target_link_options(tw_flags INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE})
+  target_compile_options(tw_options INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(tw_options INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE})
 endif()
 if(TILEWRIGHT_FUZZ)
-  target_compile_options(tw_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
-  target_link_options(tw_flags INTERFACE -fsanitize=address,undefined)
+  target_compile_options(tw_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  target_link_options(tw_options INTERFACE -fsanitize=address,undefined)
 endif()
+add_library(tw_flags INTERFACE)
 target_include_directories(tw_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(tw_flags INTERFACE fmt::fmt Threads::Threads)
+target_link_libraries(tw_flags INTERFACE tw_options fmt::fmt Threads::Threads)
 
 # tw_test(<name> <target> ARGUMENTS...): a ctest. It finds the NVRTC that scripts/setup.sh may have put into .cache, and the
 # environment's before it; what it compiles is cached in the build folder, not in the user's.
@@ -47,14 +57,33 @@ function(tw_test name target)
     set_tests_properties(${name} PROPERTIES COST ${TW_SECONDS_${name}})
   endif()
   set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
-    "TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${CMAKE_BINARY_DIR}/test-cache")
+    "TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${PROJECT_BINARY_DIR}/test-cache")
 endfunction()
 
 # Tests and tools are compiled more often than they run long: -O1 costs two thirds of -O2 or less.
 set(TW_LESS_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
 
+# tw_backend(<name> <libraries>): libtw_<name>.so, which shows nothing but its entry, cmake/backend.map.
+function(tw_backend name)
+  add_library(tw_${name}_backend MODULE backend_entry.cpp $<TARGET_OBJECTS:tw_${name}>)
+  set_property(GLOBAL APPEND PROPERTY TW_BACKENDS tw_${name}_backend)
+  target_link_libraries(tw_${name}_backend PRIVATE tw_flags ${ARGN})
+  tw_shows(tw_${name}_backend ${PROJECT_SOURCE_DIR}/cmake/backend.map)
+  # It finds LLVM where the build found it.
+  set_target_properties(tw_${name}_backend PROPERTIES OUTPUT_NAME tw_${name} INSTALL_RPATH_USE_LINK_PATH ON)
+endfunction()
+
+# tw_shows(<library> <file>): the symbols of a shared library that others see.
+function(tw_shows library file)
+  target_link_options(${library} PRIVATE LINKER:--version-script=${file})
+  if(NOT TILEWRIGHT_SANITIZE AND NOT TILEWRIGHT_FUZZ)  # a sanitizer's functions are the program's
+    target_link_options(${library} PRIVATE LINKER:-z,defs)
+  endif()
+  set_target_properties(${library} PROPERTIES LINK_DEPENDS ${file} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 function(tw_folder name)
-  cmake_parse_arguments(ARG "SHARED" "" "FOLDERS;DEPS;LIBS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "BACKEND" "" "FOLDERS;DEPS;LIBS;TEST_DEPS" ${ARGN})
   list(TRANSFORM ARG_FOLDERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE folders)
   list(PREPEND folders ${CMAKE_CURRENT_SOURCE_DIR})
   list(TRANSFORM folders APPEND /*.cpp OUTPUT_VARIABLE globs)
@@ -62,20 +91,21 @@ function(tw_folder name)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "backend_entry\\.cpp$")
   list(TRANSFORM ARG_DEPS PREPEND tw_)
   list(TRANSFORM ARG_TEST_DEPS PREPEND tw_)
   if(sources)
-    if(ARG_SHARED)
-      add_library(tw_${name} SHARED ${sources})
-      set_property(GLOBAL APPEND PROPERTY TW_BACKENDS tw_${name})
-    else()
-      add_library(tw_${name} STATIC ${sources})
-    endif()
+    add_library(tw_${name} STATIC ${sources})
+    # What the public headers do not declare is nobody's but ours (include/tilewright/, visibility).
+    set_target_properties(tw_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
     target_link_libraries(tw_${name} PUBLIC tw_flags ${ARG_DEPS} PRIVATE ${ARG_LIBS})
     tw_units(tw_${name})
   else()
     add_library(tw_${name} INTERFACE)
     target_link_libraries(tw_${name} INTERFACE tw_flags ${ARG_DEPS})
+  endif()
+  if(ARG_BACKEND)
+    tw_backend(${name} ${ARG_DEPS} ${ARG_LIBS})
   endif()
   if(TILEWRIGHT_TESTS AND tests)
     add_executable(test_${name} ${tests})

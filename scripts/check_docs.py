@@ -8,7 +8,7 @@ import sys
 import check_layers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENTS = ("README.md", "HACKING.md", "src/README.md", "lab/README.md", "docs/notes/README.md") + tuple(
+DOCUMENTS = ("README.md", "HACKING.md", "src/README.md", "lab/README.md", "examples/README.md", "CHANGELOG.md", "docs/notes/README.md") + tuple(
     f"docs/{page}.md"
     for page in "README tour commands lab roofline benchmarks attention products rows cpu launches numerics method".split()
 )
@@ -16,7 +16,7 @@ FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
-TREE_PATH = re.compile(r"(src|include|lab|tools|tests|tutorial|docs|scripts|cmake)/")
+TREE_PATH = re.compile(r"(src|include|lab|tools|tests|tutorial|examples|docs|scripts|cmake)/")
 FUNCTION = re.compile(r"((?:\w+::)*)(\w+)(\(\))?")
 
 

@@ -9,7 +9,7 @@ import re
 import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
-TREES = ("src", "include", "lab", "tools", "tests", "tutorial")
+TREES = ("src", "include", "lab", "tools", "tests", "tutorial", "examples")
 SUFFIXES = {".h", ".hpp", ".cpp", ".cuh", ".cu"}
 
 
@@ -41,6 +41,8 @@ def folder_of(path, allowed):
     parts = path.parts
     if path.suffix == ".hpp" and parts[:2] == ("include", "tilewright") and len(parts) == 3:
         return "umbrella"
+    if parts == ("include", "tilewright", "version.h"):
+        return "base"
     if parts[0] == "src":
         parts = parts[1:]
     elif parts[0] == "include":

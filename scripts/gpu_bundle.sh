@@ -10,18 +10,18 @@ build=${2:-build-gpu}
 limit_mib=40
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF -DCMAKE_UNITY_BUILD=ON >/dev/null
-# tw_cuda is opened at run time: no program links it by need.
+# The backend is opened at run time: no program links it by need.
 programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity sum_parity run_programs lesson_05_gemm_lesson_05)
-targets=(tw_cuda "${programs[@]}")
+targets=(tw_cuda_backend "${programs[@]}")
 ninja -C "$build" -j "${JOBS:-2}" "${targets[@]}"
 
 rm -rf "$bundle"
 mkdir -p "$bundle"
 for program in "${programs[@]}"; do cp "$build/$program" "$bundle/"; done
-find "$build" -maxdepth 1 -name 'libtw_*.so' -exec cp {} "$bundle/" \;
+find "$build" -maxdepth 1 \( -name 'libtw_*.so' -o -name 'libtilewright.so.0' \) -exec cp -L {} "$bundle/" \;
 
 # What every Linux of the last years has stays outside; the rest of what our files need comes along.
-system='^(linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|librt\.so|libpthread\.so|libstdc\+\+|libgcc_s|libtw_)'
+system='^(linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|librt\.so|libpthread\.so|libstdc\+\+|libgcc_s|libtw_|libtilewright)'
 ldd "$bundle"/* | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
   while read -r name path; do
     if ! [[ $name =~ $system ]]; then cp -L "$path" "$bundle/$name"; fi

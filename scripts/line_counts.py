@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 LONG, TOO_LONG = 600, 900
-TREES = ("include", "src", "lab", "tools", "tests", "tutorial", "scripts", "cmake")
+TREES = ("include", "src", "lab", "tools", "tests", "tutorial", "examples", "scripts", "cmake")
 SUFFIXES = {".h", ".hpp", ".cpp", ".cuh", ".cu", ".py", ".sh", ".cmake"}
 
 

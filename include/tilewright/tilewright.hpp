@@ -8,3 +8,4 @@
 #include <tilewright/tensor/tensor.h>
 #include <tilewright/tensor/tile_function.h>
 #include <tilewright/tile/builder.h>
+#include <tilewright/version.h>

@@ -1,6 +1,5 @@
 // Backend: one device that runs tile kernels. desc → schedule → source → binary → program, each a value one
-// can print. An implementation is a shared library that exports `tilewright_open_backend` (BackendEntry
-// below).
+// can print. An implementation is a shared library that exports the two functions at the end.
 #pragma once
 
 #include "backends/fill_pattern.h"
@@ -139,7 +138,11 @@ struct BackendOptions {
   std::string compile_only;
 };
 
-// Signature of the exported `tilewright_open_backend`.
+// The two functions that a backend's library shows (its backend_entry.cpp), and nothing else.
+// tilewright_open_backend opens the device; the versions of the two libraries must be equal: what passes
+// between them are C++ objects.
 using BackendEntry = Result<std::unique_ptr<Backend>> (*)(const BackendOptions&);
+using BackendVersion = const char* (*)();
+#define TW_BACKEND_ENTRY extern "C" __attribute__((visibility("default")))
 
 }  // namespace tilewright::backends

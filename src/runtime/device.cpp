@@ -4,10 +4,14 @@
 #include "backends/reference/reference_backend.h"
 #include "runtime/device_name.h"
 
+#include <tilewright/version.h>
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string_view>
+#include <vector>
 
 namespace tilewright::runtime {
 
@@ -25,17 +29,57 @@ std::string own_folder() {
   return ignored ? "." : program.parent_path().string();
 }
 
-Result<backends::BackendEntry> load_entry(const std::string& kind, const std::string& folder) {
-  const std::string path = fmt::format("{}/libtw_{}.so", folder, kind);
-  // Never closed: LLVM's and the driver's threads and destructors outlive any moment one could pick.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return failure(Failure::Kind::not_found,
-                   fmt::format("device {}: its backend could not be opened: {}", kind, dlerror()));
-  void* entry = dlsym(library, "tilewright_open_backend");
-  if (!entry)
+// The files that may be a backend, in the order in which they are tried.
+std::vector<std::string> backend_files(const std::string& kind, const std::string& asked_folder) {
+  const std::string file = fmt::format("libtw_{}.so", kind);
+  if (!asked_folder.empty()) return {asked_folder + "/" + file};
+  const std::string own = own_folder();
+  return {
+      own + "/" + file,             // as they are built, or copied together
+      own + "/tilewright/" + file,  // as they are installed: beside libtilewright.so in a folder of their own
+      file,                         // wherever the loader looks: the program's RUNPATH, LD_LIBRARY_PATH
+  };
+}
+
+// The library, or why none of the files is one. A file that is there and cannot be opened ends the search:
+// what it lacks is what is wrong.
+Result<void*> open_backend_library(const std::string& kind, const std::string& asked_folder) {
+  std::string tried;
+  for (const std::string& file : backend_files(kind, asked_folder)) {
+    // Never closed: LLVM's and the driver's threads and destructors outlive any moment one could pick.
+    if (void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    const std::string why = dlerror();  // "FILE: cannot open shared object file: …" of what is not there
+    std::error_code ignored;
+    const bool is_path = file.find('/') != std::string::npos;
+    if (is_path ? std::filesystem::exists(file, ignored) : !why.starts_with(file))
+      return failure(Failure::Kind::not_found,
+                     fmt::format("device {}: its backend could not be opened: {}", kind, why));
+    tried += (tried.empty() ? "" : ", ") + file;
+  }
+  return failure(
+      Failure::Kind::not_found,
+      fmt::format("device {}: its backend was not found; looked for {}{}", kind, tried,
+                  asked_folder.empty()
+                      ? " (the last by the loader's path); ContextOptions::library_directory names its folder"
+                      : ", the folder of ContextOptions::library_directory"));
+}
+
+// The version must be ours, to the letter: what passes between the two are C++ objects.
+Result<backends::BackendEntry> load_entry(const std::string& kind, const std::string& asked_folder) {
+  auto library = open_backend_library(kind, asked_folder);
+  if (!library) return library.error();
+  void* entry = dlsym(*library, "tilewright_open_backend");
+  void* version = dlsym(*library, "tilewright_backend_version");
+  Dl_info where{};
+  const bool known = entry && dladdr(entry, &where) != 0 && where.dli_fname;
+  const std::string path = known ? where.dli_fname : fmt::format("libtw_{}.so", kind);
+  if (!entry || !version)
     return failure(Failure::Kind::not_found,
                    fmt::format("device {}: {} is not a Tilewright backend", kind, path));
+  const std::string_view found = reinterpret_cast<backends::BackendVersion>(version)();
+  if (found != library_version())
+    return failure(Failure::Kind::not_found, fmt::format("device {}: {} is of version {}, this library of {}",
+                                                         kind, path, found, library_version()));
   return reinterpret_cast<backends::BackendEntry>(entry);
 }
 
@@ -48,7 +92,7 @@ Result<std::shared_ptr<Device>> Device::open(const std::string& name, backends::
   if (parsed->kind == "reference")
     return std::shared_ptr<Device>(new Device("reference", reference::open_reference_backend()));
   options.ordinal = parsed->ordinal;
-  auto entry = load_entry(parsed->kind, library_dir.empty() ? own_folder() : library_dir);
+  auto entry = load_entry(parsed->kind, library_dir);
   if (!entry) return entry.error();
   auto backend = (*entry)(options);
   if (!backend) return backend.error();

@@ -10,8 +10,8 @@ namespace tilewright::runtime {
 
 class Device {
  public:
-  // Opens the backend's shared library beside the program (or in `library_dir`). A Failure says what is
-  // missing.
+  // Opens the backend's shared library: of `library_dir`, or of the places that
+  // ContextOptions::library_directory names. A Failure says what is missing, and where it was looked for.
   static Result<std::shared_ptr<Device>> open(const std::string& name, backends::BackendOptions options = {},
                                               const std::string& library_dir = "");
 

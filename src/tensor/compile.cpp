@@ -17,6 +17,20 @@ CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
     : state_(std::make_unique<State>(std::move(function), std::move(options))) {}
 CompiledCore::~CompiledCore() = default;
 
+std::shared_ptr<CompiledCore> make_core(ManyFunction function, CompileOptions options) {
+  return std::make_shared<CompiledCore>(std::move(function), std::move(options));
+}
+void throw_moved_from(const Location& where) { throw Error("this compiled function was moved from", where); }
+void throw_empty_function(const char* of, const Location& where) {
+  throw Error(fmt::format("{}: the function is empty", of), where);
+}
+void throw_wrong_count(std::size_t taken, std::size_t given) {
+  throw Error(fmt::format("a function of {} tensors was called with {}", taken, given));
+}
+
+std::vector<Tensor> pack(const Tensor& t) { return {t}; }
+std::vector<Tensor> pack(const std::vector<Tensor>& v) { return v; }
+
 namespace {
 
 // Arguments, then what the function captured, with the seeds of its recording.

@@ -2,7 +2,11 @@
 // backend.
 #include "cuda_compile/compiling_backend.h"
 
-extern "C" tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
+#include <tilewright/version.h>
+
+TW_BACKEND_ENTRY const char* tilewright_backend_version() { return TILEWRIGHT_VERSION; }
+
+TW_BACKEND_ENTRY tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
     const tilewright::backends::BackendOptions& options) {
   return tw_open_compiling_backend(options);
 }

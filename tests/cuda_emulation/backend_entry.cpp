@@ -1,9 +1,13 @@
 // The emulated GPU as a backend that programs open by name (tests/support/open_device.h).
 #include "cuda_emulation/emulated_cuda.h"
 
+#include <tilewright/version.h>
+
 #include <dlfcn.h>
 
-extern "C" tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
+TW_BACKEND_ENTRY const char* tilewright_backend_version() { return TILEWRIGHT_VERSION; }
+
+TW_BACKEND_ENTRY tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
     const tilewright::backends::BackendOptions& options) {
   // Emulated code looks for emu_… among the process's symbols, to which a backend adds none by itself.
   const auto open = &tilewright::emulation::open_emulated_cuda;

@@ -2,7 +2,11 @@
 // the backend.
 #include "replay/recording_backend.h"
 
-extern "C" tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
+#include <tilewright/version.h>
+
+TW_BACKEND_ENTRY const char* tilewright_backend_version() { return TILEWRIGHT_VERSION; }
+
+TW_BACKEND_ENTRY tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
     const tilewright::backends::BackendOptions&) {
   return tw_open_recording_backend();
 }

@@ -1,5 +1,6 @@
 // tw, the one command. Each subcommand is a file of its own and a line here.
 #include <tilewright/base/error.h>
+#include <tilewright/version.h>
 
 #include <CLI/CLI.hpp>
 
@@ -14,6 +15,7 @@
 #include <system_error>
 
 #include "base/plain_message.h"
+#include "harness/run/environment.h"
 #include "tw/commands.h"
 
 namespace {
@@ -38,6 +40,13 @@ std::string failure_message(const CLI::App* app, const CLI::Error& error) {
   const std::string unknown = unknown_subcommand(app);
   return fmt::format("tw: {}\n`{} --help` says what is accepted\n", unknown.empty() ? error.what() : unknown,
                      path_to(app));
+}
+
+// "tw 0.1.0 (6c4e79589abc)"
+std::string version_text() {
+  const auto commit = tilewright::lab::built_commit();
+  return fmt::format("tw {}{}", tilewright::library_version(),
+                     commit.empty() ? "" : fmt::format(" ({})", commit));
 }
 
 // Says why nothing more is done, as the last line also where stdout goes into the same pipe.
@@ -69,6 +78,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Tilewright: tensor programs, and how far they are from what the hardware allows."};
   app.name("tw");
   app.require_subcommand(1);
+  app.set_version_flag("--version", version_text(), "Print the version and the commit it was built from");
   app.set_help_all_flag("--help-all", "Print the help of every subcommand and exit");
   app.failure_message(failure_message);
   tilewright::tw::add_devices(app);

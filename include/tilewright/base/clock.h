@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 inline double ms_between(std::chrono::steady_clock::time_point start,
@@ -20,3 +21,4 @@ inline double seconds_now() {
 }
 
 }  // namespace tilewright
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 enum class DType : std::uint8_t { f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i8, u8, boolean };
@@ -56,3 +57,4 @@ bool holds(DType dtype, double value);
 void convert(const void* from, DType from_dtype, void* to, DType to_dtype, std::size_t count);
 
 }  // namespace tilewright
+#pragma GCC visibility pop

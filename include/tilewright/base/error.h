@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 // A user's mistake, thrown where the mistake is made; what() names the op, the shapes and the user's source
@@ -74,3 +75,4 @@ using Status = Result<Unit>;
   } while (false)
 
 }  // namespace tilewright
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 struct Hash128 {
@@ -68,3 +69,4 @@ template <>
 struct std::hash<tilewright::Hash128> {
   std::size_t operator()(const tilewright::Hash128& hash) const noexcept { return hash.low; }
 };
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 // The cipher itself: a 128-bit counter and a 64-bit key, words in Random123's order.
@@ -30,3 +31,4 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::uint64_t seed, std::uint6
 constexpr float uniform_f32(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
 }  // namespace tilewright
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 using Index = std::int64_t;
@@ -42,3 +43,4 @@ constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 constexpr Index round_up(Index a, Index b) { return ceil_div(a, b) * b; }
 
 }  // namespace tilewright
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <memory>
 #include <type_traits>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 struct ThreadPoolOptions {
@@ -67,3 +68,4 @@ class ThreadPool {
 };
 
 }  // namespace tilewright
+#pragma GCC visibility pop

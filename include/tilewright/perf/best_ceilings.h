@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::perf {
 
 // The better of the two for each figure: the larger rate, the shorter launch. What is told and not measured
@@ -34,3 +35,4 @@ std::vector<OutOfOrder> out_of_order(const Ceilings& ceilings, double slack = 1)
 Ceilings in_order(Ceilings ceilings);
 
 }  // namespace tilewright::perf
+#pragma GCC visibility pop

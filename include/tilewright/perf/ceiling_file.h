@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::perf {
 
 struct Ceilings {
@@ -32,3 +33,4 @@ Result<Ceilings> read_ceilings(const std::string& path);
 Status write_ceilings(const Ceilings& ceilings, const std::string& path);
 
 }  // namespace tilewright::perf
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace tilewright::perf {
 
 // Operations counted by element type. A multiply-add is two.
@@ -61,3 +62,4 @@ std::string to_string(const Cost& cost);
 std::string with_prefix(double value);
 
 }  // namespace tilewright::perf
+#pragma GCC visibility pop

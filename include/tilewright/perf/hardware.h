@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::perf {
 
 // A number and where it is from: a data sheet, or the command that measured it.
@@ -101,3 +102,4 @@ Hardware from_measured(std::string_view name, std::string_view title,
                        std::span<const Measurement> measurements);
 
 }  // namespace tilewright::perf
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::perf {
 
 // What the lower bound consists of.
@@ -37,3 +38,4 @@ struct Bounds {
 Bounds bounds(const Cost& cost, const Hardware& hardware);
 
 }  // namespace tilewright::perf
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#pragma GCC visibility push(default)
 namespace tilewright::perf {
 
 // [B,D] x [D,F] -> [B,F], each operand read once and the result written once. Over several chips the inner
@@ -79,3 +80,4 @@ Cost cost(const Attention& work);
 Index flash_block_rows(const Attention& work);
 
 }  // namespace tilewright::perf
+#pragma GCC visibility pop

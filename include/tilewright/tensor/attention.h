@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 // Where scores stand, as i64 tensors that broadcast to their shape (B, H, Tq, Tk): the sequence (B, 1, 1, 1),
@@ -97,3 +98,4 @@ ScoreFunction bias_score(const Tensor& bias, const Location& where = Location::c
 ScoreFunction chain(const std::vector<ScoreFunction>& scores);  // one after another
 
 }  // namespace tilewright
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 // A dimension of an argument whose size may change from call to call.
@@ -175,6 +176,12 @@ class CompiledCore {
   std::unique_ptr<State> state_;
 };
 
+// What is the same for every R and F is a function of the library: a user's source is compiled sooner.
+std::shared_ptr<CompiledCore> make_core(ManyFunction function, CompileOptions options);
+[[noreturn]] void throw_moved_from(const Location& where);
+[[noreturn]] void throw_empty_function(const char* of, const Location& where);
+[[noreturn]] void throw_wrong_count(std::size_t taken, std::size_t given);
+
 // A tensor together with the place of the call: after a pack of arguments there is no room for a default one.
 struct FirstArgument {
   FirstArgument(const Tensor& t, const Location& at = Location::current()) : tensor(t), where(at) {}
@@ -183,8 +190,8 @@ struct FirstArgument {
 };
 
 // Results of user functions: a Tensor, a vector, or a tuple or pair of Tensors.
-inline std::vector<Tensor> pack(const Tensor& t) { return {t}; }
-inline std::vector<Tensor> pack(const std::vector<Tensor>& v) { return v; }
+std::vector<Tensor> pack(const Tensor& t);
+std::vector<Tensor> pack(const std::vector<Tensor>& v);
 template <class... T>
 std::vector<Tensor> pack(const std::tuple<T...>& t) {
   return std::apply([](const auto&... each) { return std::vector<Tensor>{each...}; }, t);
@@ -262,7 +269,7 @@ bool is_empty(R (*const& f)(A...)) {
 // `of` is what the user called with it.
 template <class F>
 F not_empty(F f, const char* of, const Location& where) {
-  if (is_empty(f)) throw Error(std::string(of) + ": the function is empty", where);
+  if (is_empty(f)) throw_empty_function(of, where);
   return f;
 }
 
@@ -278,9 +285,7 @@ ManyFunction erase(F f) {
     return [f = std::move(f)](const std::vector<Tensor>& args) { return pack(f(args)); };
   } else {
     return [f = std::move(f)](const std::vector<Tensor>& args) {
-      if (args.size() != S::arity)
-        throw Error("a function of " + std::to_string(S::arity) + " tensors was called with " +
-                    std::to_string(args.size()));
+      if (args.size() != S::arity) throw_wrong_count(S::arity, args.size());
       return pack(spread(f, args, std::make_index_sequence<S::arity>{}));
     };
   }
@@ -300,7 +305,7 @@ template <class R>
 class Compiled {
  public:
   Compiled(detail::ManyFunction f, CompileOptions options = {})
-      : core_(std::make_shared<detail::CompiledCore>(std::move(f), std::move(options))) {}
+      : core_(detail::make_core(std::move(f), std::move(options))) {}
 
   template <class... T>
     requires(std::convertible_to<T, const Tensor&> && ...)
@@ -344,7 +349,7 @@ class Compiled {
 
  private:
   detail::CompiledCore& known(const Location& where) const {
-    if (!core_) throw Error("this compiled function was moved from", where);
+    if (!core_) detail::throw_moved_from(where);
     return *core_;
   }
   std::shared_ptr<detail::CompiledCore> core_;
@@ -382,3 +387,4 @@ auto value_and_grad(F f, std::vector<int> wrt = {0}, const Location& made = Loca
 }
 
 }  // namespace tilewright
+#pragma GCC visibility pop

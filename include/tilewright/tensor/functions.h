@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 // A tensor or a literal, with the line it stands on.
@@ -202,3 +203,4 @@ Tensor dropout(const Tensor& x, const Tensor& seed, double p, TW_HERE);
 #undef TW_HERE
 
 }  // namespace tilewright
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include <tilewright/base/error.h>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 class OutOfMemory : public Error {
@@ -12,3 +13,4 @@ class OutOfMemory : public Error {
 };
 
 }  // namespace tilewright
+#pragma GCC visibility pop

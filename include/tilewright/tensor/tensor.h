@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 using Location = std::source_location;
@@ -111,7 +112,9 @@ struct ContextOptions {
   std::string cache_directory = "auto";  // compiled kernels; "auto": $XDG_CACHE_HOME or ~/.cache; "": none
   int threads = 0;                       // CPU threads, at most 4096; 0: every allowed core
   std::string isa;                       // CPU: "" for the host's best, else amx, avx512, avx2, baseline
-  std::string library_directory;         // where the backends lie; "": beside the program
+  // The folder of the backends (libtw_cpu.so, libtw_cuda.so). "": the folder of libtilewright.so, or of the
+  // program that it is a part of; the folder tilewright/ in that; then wherever the loader looks.
+  std::string library_directory;
   // Where to look for NVRTC and cuBLASLt beside the usual places.
   std::vector<std::string> cuda_library_paths;
   std::uint64_t seed = 0;  // of rand and randn
@@ -177,3 +180,4 @@ class Context {
 };
 
 }  // namespace tilewright
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 // What a view of the kernel stands for: a tensor that is read, a new tensor that is written, or one written
@@ -56,3 +57,4 @@ class TileFunction {
 };
 
 }  // namespace tilewright
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 // constant + Σ factor · variable.
@@ -73,3 +74,4 @@ class AffineTable {
 };
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

@@ -26,6 +26,7 @@
 #include <source_location>
 #include <variant>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 class Builder;
@@ -269,3 +270,4 @@ Value round(Value a, const Location& l = Location::current());
 Value cdiv(const Operand& a, Index b);
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

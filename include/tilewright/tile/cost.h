@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 struct KernelCost {
@@ -32,3 +33,4 @@ inline perf::Cost cost(const Kernel& kernel, const std::vector<std::int64_t>& sc
 }
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

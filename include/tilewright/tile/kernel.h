@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 // Tiles are at most this deep: enough for dot, and every backend maps two axes onto its machine.
@@ -198,3 +199,4 @@ void for_each_op(const Block& block, Fn&& fn) {
 }
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

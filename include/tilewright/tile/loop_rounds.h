@@ -5,6 +5,7 @@
 
 #include <map>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 // Rounds of each loop in the mean over the times it is entered, by its address. Loops whose length the
@@ -14,3 +15,4 @@ namespace tilewright::tile {
 std::map<const Op*, double> loop_rounds(const Kernel& kernel);
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 // What one program computes of a product's result.
@@ -143,3 +144,4 @@ struct MatrixUnit {
 };
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 struct PlanBuffer {
@@ -45,3 +46,4 @@ struct Plan {
 };
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

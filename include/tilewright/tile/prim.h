@@ -16,6 +16,7 @@
 #include <optional>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 enum class Prim : std::uint8_t {
@@ -165,3 +166,4 @@ constexpr bool finds_place(Monoid monoid) { return monoid == Monoid::argmax || m
 constexpr Monoid extreme_of(Monoid place) { return place == Monoid::argmax ? Monoid::max : Monoid::min; }
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

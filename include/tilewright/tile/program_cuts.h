@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 struct RowCuts {
@@ -103,3 +104,4 @@ struct PackedDots {
 };
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <variant>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 // What multiplies in a kernel's dots (CUDA).
@@ -232,3 +233,4 @@ inline bool is_library_call(const Schedule& schedule) {
 }
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

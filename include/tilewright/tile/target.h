@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 struct Kernel;
@@ -79,3 +80,4 @@ struct Target {
 };
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <tilewright/base/shape.h>
 #include <tilewright/tile/target.h>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 // Programs of one tile [bm, bn] each, summed over k.
@@ -40,3 +41,4 @@ double shared_tiles_us(const DotTile& tile, double flops, double waves, double p
 double tensor_tiles_us(const TensorTiles& tiles, const TileRate& rate, const Target& target);
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

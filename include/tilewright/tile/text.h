@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 std::string print(const Kernel& kernel);
@@ -14,3 +15,4 @@ std::string print(const Kernel& kernel);
 Result<Kernel> parse(std::string_view text);
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

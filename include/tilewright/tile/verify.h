@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace tilewright::tile {
 
 // Empty when the kernel is well formed, else what is wrong and where ("%7 = dot …: shapes do not meet (at
@@ -16,3 +17,4 @@ namespace tilewright::tile {
 std::optional<std::string> verify(const Kernel& kernel);
 
 }  // namespace tilewright::tile
+#pragma GCC visibility pop

@@ -15,6 +15,10 @@
 #include <sstream>
 #include <thread>
 
+namespace tilewright::embedded {
+extern const std::string_view commit;  // cmake/commit.cmake
+}
+
 namespace tilewright::lab {
 
 namespace {
@@ -93,18 +97,6 @@ std::string cgroup_memory(const std::string& folder) {
   return fmt::format("{:.1f} GiB", std::atof(text.c_str()) / (1024.0 * 1024 * 1024));
 }
 
-// The commit of the checkout with "-dirty" when files differ; "unknown" outside one.
-std::string git_commit(const std::string& folder) {
-  const std::string quoted = "'" + folder + "'";
-  if (folder.find('\'') != std::string::npos) return "unknown";
-  const std::string command =
-      "git -C " + quoted + " describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  char line[128] = "";
-  if (!pipe || !std::fgets(line, sizeof line, pipe.get())) return "unknown";
-  return trimmed(line);
-}
-
 std::string compiler() {
 #if defined(__clang__)
   return "clang " __clang_version__;
@@ -129,6 +121,8 @@ std::string slug(std::string_view text) {
 
 }  // namespace
 
+std::string_view built_commit() { return embedded::commit; }
+
 Environment read_environment(const EnvironmentOptions& options) {
   const std::string& root = options.root;
   Environment e;
@@ -147,7 +141,7 @@ Environment read_environment(const EnvironmentOptions& options) {
   utsname system{};
   if (uname(&system) == 0) e.kernel = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
   e.compiler = compiler();
-  e.git_commit = git_commit(options.source_folder.empty() ? TILEWRIGHT_SOURCE_DIR : options.source_folder);
+  e.git_commit = built_commit().empty() ? "unknown" : built_commit();
   e.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   e.gpu_name = options.gpu_name;
   e.gpu_driver = options.gpu_driver;

@@ -3,6 +3,8 @@
 
 #include "harness/run/record.h"
 
+#include <string_view>
+
 namespace tilewright::lab {
 
 // Facts that only the caller has.
@@ -10,9 +12,11 @@ struct EnvironmentOptions {
   std::uint64_t seed = 0;
   std::string gpu_name = {}, gpu_driver = {};
   std::vector<std::pair<std::string, std::string>> options = {};
-  std::string root = "/";          // of the file system to read; tests bring a small one
-  std::string source_folder = {};  // of the checkout, for the commit; empty: the one this was built from
+  std::string root = "/";  // of the file system to read; tests bring a small one
 };
+// The commit that the lab was built from, "-dirty" behind it where files differed; "" where that is not
+// known.
+std::string_view built_commit();
 Environment read_environment(const EnvironmentOptions& options);
 
 // What a reader of the figures must know: a busy or throttled machine, limits of a container, a virtual

@@ -54,11 +54,6 @@ TEST(Environment, ThisMachineHasTheFactsThatEveryMachineHas) {
   EXPECT_FALSE(e.git_commit.empty());
 }
 
-TEST(Environment, OutsideACheckoutTheCommitIsUnknown) {
-  EXPECT_EQ(read_environment({.source_folder = "/proc"}).git_commit, "unknown");
-  EXPECT_EQ(read_environment({.source_folder = "/tmp/it's"}).git_commit, "unknown");
-}
-
 TEST(Environment, WarnsOfWhatMakesFiguresDoubtful) {
   Environment e = read_environment({.root = fake_root()});
   e.cores = 4;

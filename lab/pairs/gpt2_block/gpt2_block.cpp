@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <system_error>
 
 #include "pairs/gpt2_block/gpt2_reference.h"
 #include "pairs/pairs.h"
@@ -75,12 +77,17 @@ std::vector<std::int64_t> read_text(const std::string& path) {
   return bytes;
 }
 
-// The user's text, or the one that comes with the project: from the folder it was built from, or, where the
-// program was carried to another machine, from the folder it is run in.
+// The user's text, or the one that comes with the project: from the checkout that the program lies in, the
+// prefix that it was installed into, or the folder it is run in.
 std::string text_path(const std::string& asked) {
   if (!asked.empty()) return asked;
-  const std::string built = TW_LAB_DATA "/tinyshakespeare.txt";
-  return std::ifstream(built) ? built : "lab/data/tinyshakespeare.txt";
+  std::error_code ignored;
+  auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (; folder.has_relative_path(); folder = folder.parent_path())
+    for (const char* place : {"lab/data/", "share/tilewright/"})
+      if (const auto path = folder / place / "tinyshakespeare.txt"; std::filesystem::exists(path, ignored))
+        return path.string();
+  return "lab/data/tinyshakespeare.txt";
 }
 
 // B passages of T bytes each; `shift` 1 gives what follows each byte. Tokens and targets of one copy are made

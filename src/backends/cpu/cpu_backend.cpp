@@ -167,8 +167,3 @@ Result<std::unique_ptr<backends::Replay>> CpuBackend::record(
 }
 
 }  // namespace tilewright::cpu
-
-extern "C" tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
-    const tilewright::backends::BackendOptions& options) {
-  return tilewright::cpu::CpuBackend::open(options);
-}

@@ -52,7 +52,3 @@ class CpuBackend : public backends::Backend {
 };
 
 }  // namespace tilewright::cpu
-
-// backends::BackendEntry, by this name in the shared library.
-extern "C" tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
-    const tilewright::backends::BackendOptions& options);

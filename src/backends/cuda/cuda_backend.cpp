@@ -293,9 +293,3 @@ Result<std::unique_ptr<backends::Replay>> CudaBackend::record(
 }
 
 }  // namespace tilewright::cuda
-
-extern "C"
-    __attribute__((visibility("default"))) tilewright::Result<std::unique_ptr<tilewright::backends::Backend>>
-    tilewright_open_backend(const tilewright::backends::BackendOptions& options) {
-  return tilewright::cuda::CudaBackend::open(options);
-}

@@ -1,6 +1,7 @@
 // Whether a compiled program stores large values that it could compute again.
 #pragma once
 
+#pragma GCC visibility push(default)
 namespace tilewright {
 
 // Values that are many times larger than what they are made of, like the scores of attention in a backward
@@ -12,3 +13,4 @@ enum class Recompute : unsigned char {
 };
 
 }  // namespace tilewright
+#pragma GCC visibility pop

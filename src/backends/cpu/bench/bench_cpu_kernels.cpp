@@ -302,7 +302,7 @@ int main(int argc, char** argv) {
     else
       wanted.push_back(arg);
   }
-  auto backend = tilewright_open_backend(options);
+  auto backend = cpu::CpuBackend::open(options);
   if (!backend) {
     fmt::print(stderr, "{}\n", backend.error().message);
     return 1;

@@ -1,0 +1,11 @@
+// What libtw_cpu.so shows of itself.
+#include "backends/cpu/cpu_backend.h"
+
+#include <tilewright/version.h>
+
+TW_BACKEND_ENTRY const char* tilewright_backend_version() { return TILEWRIGHT_VERSION; }
+
+TW_BACKEND_ENTRY tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
+    const tilewright::backends::BackendOptions& options) {
+  return tilewright::cpu::CpuBackend::open(options);
+}
