@@ -9,12 +9,12 @@
 #pragma GCC visibility push(default)
 namespace tilewright {
 
-// Of the headers that a program was compiled with.
+// The version of the headers that a program was compiled with.
 inline constexpr int kVersionMajor = TILEWRIGHT_VERSION_MAJOR, kVersionMinor = TILEWRIGHT_VERSION_MINOR,
                      kVersionPatch = TILEWRIGHT_VERSION_PATCH;
 inline constexpr const char* kVersion = TILEWRIGHT_VERSION;
 
-// Of the library that it runs with: another one, where libtilewright.so was replaced.
+// The version of the library that it runs with: another one, where libtilewright.so was replaced.
 const char* library_version();
 
 }  // namespace tilewright

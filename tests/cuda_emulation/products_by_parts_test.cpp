@@ -62,7 +62,7 @@ class ProductsByParts : public testing::TestWithParam<Product> {
     compiled_ = compiled;
   }
 
-  // Of values by index; and the same product and Σ|a||b| in f64.
+  // What the device gives for such operands; and the same product and Σ|a||b| in f64.
   struct Results {
     ir::HostTensor got, exact, magnitude;
   };

@@ -37,7 +37,8 @@ struct CompileOptions {
   // says who won, and by how much. Libraries::none: all that runs is our own, as it is without max_autotune.
   Libraries libraries = Libraries::compared;
   // CUDA: products of f32 may round their operands to 10 bits of mantissa (tf32), which tensor cores multiply
-  // at several times the rate; sums stay f32. explain() names the kernels that do.
+  // at several times the rate; sums stay f32. explain() names the kernels that do. Otherwise products of f32
+  // have f32's accuracy; large ones may be made of products of bf16 parts that keep all 24 bits.
   bool allow_tf32 = false;
   // The same bits at every call with the same arguments on a device. Without it that holds for all but sums
   // of floats by index (scatter_add, gradients of gathers and of embeddings), which are added by atomics:

@@ -28,8 +28,8 @@ using ir::OpClass;
 using ir::Value;
 
 constexpr int kParts = 3;  // of 8 bits each
-// Of a part's numbers, beside those of the part before, of whose last bit they are at most half. Two bits of
-// room: beside the largest f32 a part is twice as large.
+// What a part's numbers count, beside those of the part before: they are at most half of its last bit, 2^-9.
+// Two bits of room, as beside the largest f32 a part is twice as large.
 constexpr double kScale = 0x1p-7;
 constexpr Index kMostGrowth = 8;  // of a result beside its operands: chosen
 constexpr std::size_t kMostSeen = 64;

@@ -27,7 +27,7 @@ std::unique_ptr<Library> fake_library() {
                        }});
 }
 
-// Of 6,000 random kernels, each twist among them. A kernel that breaks its own promises is none.
+// 6,000 random kernels, each twist among them. A kernel that breaks its own promises does not count.
 TEST(RandomProducts, AreWhatTheInterpreterSaysWhereTheyAreTaken) {
   const auto library = fake_library();
   int taken[kTwists] = {}, drawn[kTwists] = {};

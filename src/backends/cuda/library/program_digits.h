@@ -29,7 +29,7 @@ struct Start {
 
 class ProgramDigits {
  public:
-  // Of a kernel without scalar parameters; it must outlive this.
+  // The kernel must outlive this and has no scalar parameters.
   explicit ProgramDigits(const tile::Kernel& kernel);
 
   // Empty where a scalar is no such sum.
