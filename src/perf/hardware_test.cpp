@@ -88,10 +88,17 @@ TEST(Rate, AnExactFigureHasNoSubstitute) {
   EXPECT_EQ(rate(find_hardware("h100"), MathUnit::matrix, DType::bf16), (Rate{9.89e14, ""}));
 }
 
-TEST(Rate, F32MatmulOnAGpuIsTheVectorRate) {
+TEST(Rate, F32MatmulOnAGpuIsTheVectorRateOrASixthOfBf16) {
   const Rate r = rate(find_hardware("h100"), MathUnit::matrix, DType::f32);
-  EXPECT_EQ(r.flops_per_s, 6.7e13);
-  EXPECT_EQ(r.substitute, "h100 has no matrix rate for f32: the vector rate of f32 is used");
+  EXPECT_DOUBLE_EQ(r.flops_per_s, 9.89e14 / 6);
+  EXPECT_EQ(
+      r.substitute,
+      "h100 has no matrix rate for f32: a sixth of that of bf16 is used, as six products of parts make one");
+  Hardware slow = find_hardware("h100");
+  slow.matrix = {{DType::bf16, {3e14, ""}}};
+  EXPECT_EQ(rate(slow, MathUnit::matrix, DType::f32).flops_per_s, 6.7e13);
+  EXPECT_EQ(rate(slow, MathUnit::matrix, DType::f32).substitute,
+            "h100 has no matrix rate for f32: the vector rate of f32 is used");
 }
 
 TEST(Rate, Fp8WithoutItsUnitRunsAsBf16) { EXPECT_EQ(matrix_of("a100", DType::f8e4m3), 3.12e14); }

@@ -124,14 +124,16 @@ TEST(Ceilings, OfPublishedHardwareHaveOneRateALevel) {
   EXPECT_FALSE(math_rate(ceilings, perf::MathUnit::vector, DType::bf16));
 }
 
-TEST(Ceilings, ProductsOfATypeWithoutMatrixUnitsGoAtTheRateOfMultiplyAdds) {
+TEST(Ceilings, ProductsOfATypeWithoutMatrixUnitsGoAtTheRateOfMultiplyAddsOrOfParts) {
   perf::Hardware hardware;
   hardware.memory_bytes_per_s.value = 2e12;
   hardware.matrix = {{DType::bf16, {9e14, ""}}};
   hardware.vector = {{DType::f32, {6e13, ""}}, {DType::bf16, {1e14, ""}}};
   const Ceilings ceilings = ceilings_of(hardware);
-  EXPECT_EQ(math_rate(ceilings, perf::MathUnit::matrix, DType::f32), 6e13);
+  EXPECT_EQ(math_rate(ceilings, perf::MathUnit::matrix, DType::f32), 9e14 / 6);
   EXPECT_EQ(math_rate(ceilings, perf::MathUnit::matrix, DType::bf16), 9e14);
+  hardware.matrix = {{DType::bf16, {3e14, ""}}};
+  EXPECT_EQ(math_rate(ceilings_of(hardware), perf::MathUnit::matrix, DType::f32), 6e13);
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ namespace tilewright::passes {
 // numbers out of the subnormal range. a0·b0 is what infinity, NaN and overflow are decided by. Only its sums
 // must be as exact as f32's (DotPrecision::two_level); the others are 2^-9 of it.
 //
-// After H. Ootomo and R. Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing the
-// FP32 theoretical peak performance", 2022, and G. Henry, P. Tang, A. Heinecke, "Leveraging the bfloat16
-// Artificial Intelligence Datatype For Higher-Precision Computations", 2019.
+// After H. Ootomo and R. Yokota, International Journal of High Performance Computing Applications 36 (2022),
+// which recovers f32's accuracy from products of half its width, and G. Henry, P. Tang, A. Heinecke,
+// "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019.
 //
 // Products that may be rounded to tf32 stay, and so do those of attention, which share a kernel with another
 // product, and those whose result is many times larger than the operands, which are better not stored at all.
