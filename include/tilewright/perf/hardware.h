@@ -75,7 +75,8 @@ struct Rate {
 };
 // The rate of a unit for a type, never lower than the hardware's own, so that a bound stays a bound. Where
 // the table has none: a narrow float takes f32's, integers take i32's or f32's, a matrix product takes the
-// vector rate and the reverse, one of f32 a sixth of bf16's matrix rate where that is more (kPartProducts). Throws Error when nothing can stand in (f64 on a TPU).
+// vector rate and the reverse, one of f32 a sixth of bf16's matrix rate where that is more (kPartProducts).
+// Throws Error when nothing can stand in (f64 on a TPU).
 Rate rate(const Hardware& hardware, MathUnit unit, DType dtype);
 
 // The same machine for data that lies in one of its caches between two uses: memory_bytes_per_s (and by kind)

@@ -36,8 +36,8 @@ struct MatrixOperands {
   // The same where each block's products are added by themselves (DotPrecision::two_level); none: the unit
   // cannot, or adds all of them so.
   std::vector<DotTile> two_level_tiles;
-  // An f32 product is written as products of parts of this type (passes/graph/products_by_parts.h) where these
-  // take this much of its time; 0: never.
+  // An f32 product is written as products of parts of this type (passes/graph/products_by_parts.h) where
+  // these take this much of its time; 0: never.
   double worth_parts = 0;
   const std::vector<DotTile>& tiles_of(bool two_level) const {
     return two_level && !added_apart ? two_level_tiles : tiles;

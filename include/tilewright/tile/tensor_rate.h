@@ -23,8 +23,8 @@ struct TensorTiles {
   double a_lines = 1, b_lines = 1;
   double leaving_cycles = 0;    // of a unit, an element: what follows the sum, its store apart
   bool by_copy_engine = false;  // it leaves by the copy engine
-  bool two_level = false;       // ordinary instructions add each step's products to the sums of 16-bit operands
-  bool pingpong = false;        // two programs at a time: what follows one's sum runs under the other's
+  bool two_level = false;  // ordinary instructions add each step's products to the sums of 16-bit operands
+  bool pingpong = false;   // two programs at a time: what follows one's sum runs under the other's
 };
 // Cycles an element of so many instructions on f32 takes.
 inline double leaving_cycles(const TileRate& rate, double instructions) {

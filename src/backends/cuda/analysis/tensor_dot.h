@@ -19,7 +19,8 @@ struct TensorDot {
   TensorOperand a, b;
   DType dtype = DType::bf16;
   Index trips = 0;         // of the loop; 0 when arguments decide
-  bool two_level = false;  // each block's product is added to the accumulator by itself (8-bit floats, DotPrecision::two_level)
+  bool two_level = false;  // each block's product is added to the accumulator by itself (8-bit floats,
+                           // DotPrecision::two_level)
   bool from_zero = false;  // the accumulator starts as zeros, and the loop runs at least once
 };
 
