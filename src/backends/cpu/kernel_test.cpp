@@ -35,7 +35,7 @@ class KernelTest : public ::testing::TestWithParam<Isa> {
   // Prints, compiles, loads and launches.
   void run(const tile::Kernel& kernel, const std::vector<void*>& views,
            std::vector<std::int64_t> scalars = {},
-           tile::Schedule schedule = {.kind = tile::CpuLoops{.unroll = 4}}) {
+           const tile::Schedule& schedule = {.kind = tile::CpuLoops{.unroll = 4}}) {
     auto source = backend_->print(kernel, schedule);
     ASSERT_TRUE(source.ok()) << source.error().message;
     text_ = source->text;

@@ -108,7 +108,7 @@ void expect_golden(const std::string& name, const std::string& text) {
 
 TEST(Golden, PrintedKernels) {
   const auto backend = open_for("sm_90a");
-  const auto print = [&](const tile::Kernel& kernel, tile::Schedule schedule) {
+  const auto print = [&](const tile::Kernel& kernel, const tile::Schedule& schedule) {
     return backend->print(kernel, schedule).value().text;
   };
   expect_golden("elu", print(tile::samples::elu_of(1000, 1024),
