@@ -37,8 +37,6 @@ using tile::PlanStep;
 
 namespace {
 
-constexpr Index kBufferAlign = 256;  // Backend::allocate promises it, views are written for it
-
 class PlanWriter {
  public:
   PlanWriter(Compiled& compiled, const tile::Target& target, const PipelineOptions& options)
@@ -124,7 +122,7 @@ class PlanWriter {
       const NodeId part = storage_node(graph_, o);
       const Shape& shape = graph_.type(part).shape;
       if (!is_computed_for(part, pitch) || shape.size() == 0 || part_of_.count(part) ||
-          offset * static_cast<Index>(size_bytes(copy.type.dtype)) % kBufferAlign != 0 ||
+          offset * static_cast<Index>(size_bytes(copy.type.dtype)) % tile::kBufferAlign != 0 ||
           !parts.insert({part, {whole, offset}}).second)
         return;
       offset += by_rows ? shape[shape.rank() - 1] : shape.size();

@@ -1,8 +1,7 @@
 // Tuner: measures, on the data of a call, the schedules that the backend's model ranks first, for a kernel
 // and its variants with other tiles, and what vendors' libraries have in the kernel's place, and keeps the
-// fastest. Winners are stored beside the binaries, by device
-// and kernel, whose sizes count by the next power of two: shapes of one bucket share what one of them
-// measured, each with its tiles nearest to the winner's.
+// fastest. Winners are stored beside the binaries, by device and kernel, whose sizes count by the next power
+// of two: shapes of one bucket share what one of them measured, each with its tiles nearest to the winner's.
 #pragma once
 
 #include "runtime/executable.h"

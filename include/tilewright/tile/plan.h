@@ -10,6 +10,9 @@
 #pragma GCC visibility push(default)
 namespace tilewright::tile {
 
+// Bytes that every buffer begins at a multiple of: Backend::allocate promises it, views are written for it.
+inline constexpr Index kBufferAlign = 256;
+
 struct PlanBuffer {
   enum class Role : std::uint8_t { input, output, temporary };
   Role role = Role::temporary;

@@ -141,7 +141,10 @@ std::vector<backends::DeviceFact> CudaBackend::facts() const {
       compiler ? fmt::format("NVRTC {} ({})", compiler->version(), compiler->library_path()) : "none");
   for (const auto& library : libraries().all())
     add(library->name().c_str(), 0, fmt::format("{} ({})", library->version(), library->path()));
-  if (libraries().all().empty()) add("libraries", 0, "none");
+  if (!libraries().unusable().empty())
+    add("unusable", 0, libraries().unusable());
+  else if (libraries().all().empty())
+    add("libraries", 0, "none");
   return facts;
 }
 

@@ -1,6 +1,8 @@
 // Views and their names, and which values are what dots read.
 #include "passes/emit/emit_state.h"
 
+#include <tilewright/tile/plan.h>
+
 #include "ops/rows.h"
 #include "ops/stored_rows.h"
 #include "passes/nest/dot_axes.h"
@@ -19,8 +21,7 @@ tile::View EmitState::view(const BufferSource& source, DType dtype,
                            const std::vector<Builder::SizeArg>& extents,
                            const std::vector<tile::Dim>& strides, const std::string& name) {
   const Index bytes = source.offset * static_cast<Index>(size_bytes(dtype));
-  constexpr Index kBufferAlign = 256;  // Backend::allocate promises it
-  Index align = kBufferAlign;
+  Index align = tile::kBufferAlign;
   while (bytes % align != 0) align /= 2;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (sources[i].node != source.node || sources[i].temporary != source.temporary ||

@@ -6,6 +6,8 @@
 #include "ops/stored_rows.h"
 #include "passes/graph/replace_nodes.h"
 
+#include <tilewright/perf/cost.h>
+#include <tilewright/tile/plan.h>
 #include <tilewright/tile/tensor_rate.h>
 
 #include <algorithm>
@@ -34,7 +36,8 @@ constexpr double kScale = 0x1p-7;
 constexpr Index kMostGrowth = 8;  // of a result beside its operands: chosen
 constexpr std::size_t kMostSeen = 64;
 constexpr Index kLeastOfFill = 16;  // of a depth is filled with zeros at most one in so many: chosen
-constexpr Index kPlaceAlign = 256;  // bytes: kernels' views begin there (passes/pipeline.cpp)
+static_assert(kParts * (kParts + 1) / 2 == perf::kPartProducts,
+              "a bound on f32 products counts the same products");
 
 struct Sizes {
   double batch = 1;
@@ -210,7 +213,7 @@ class Writer {
  private:
   // Up to where the next part may be computed in its place, if that adds little to the product.
   Index depth_of_parts(Index k) const {
-    const Index placed = round_up(k, kPlaceAlign / static_cast<Index>(size_bytes(DType::bf16)));
+    const Index placed = round_up(k, tile::kBufferAlign / static_cast<Index>(size_bytes(DType::bf16)));
     return kLeastOfFill * (placed - k) <= k ? placed : aligned(k);
   }
   Index aligned(Index elements) const {
@@ -229,7 +232,7 @@ class Writer {
     Index rows = 1;
     for (int i = 0; i < static_cast<int>(axis); ++i) rows *= shape[i];
     const Index apart = shape.size() / rows;  // elements from one part to the next
-    if (apart * static_cast<Index>(size_bytes(DType::bf16)) % kPlaceAlign != 0)
+    if (apart * static_cast<Index>(size_bytes(DType::bf16)) % tile::kBufferAlign != 0)
       return copy(ops::concat(parts, axis), {});
     for (Value& p : parts)
       p = copy(ops::reshape(p, {rows, apart}),

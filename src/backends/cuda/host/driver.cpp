@@ -1,6 +1,8 @@
 // Opens libcuda at run time and fills the table; see driver.h.
 #include "backends/cuda/host/driver.h"
 
+#include "backends/cuda/host/library_symbols.h"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -69,18 +71,12 @@ void visit_work(Driver& d, const Visit& visit) {
 }
 
 Status load_symbols(Driver& driver, void* library, const std::string& name) {
-  std::string missing;
-  const auto load = [&]<class Function>(const char* symbol, Function*& slot) {
-    slot = reinterpret_cast<Function*>(dlsym(library, symbol));
-    if (slot == nullptr) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", symbol);
-  };
+  LibrarySymbols symbols(library);
+  const auto load = [&](const char* symbol, auto& slot) { symbols.load(symbol, slot); };
   visit_management(driver, load);
   visit_work(driver, load);
-  if (missing.empty()) return Unit{};
-  return failure(
-      Failure::Kind::unsupported,
-      fmt::format("{} lacks {}: Tilewright needs an NVIDIA driver for CUDA 12.0 or newer (525.60 or later)",
-                  name, missing));
+  return symbols.all_found(name,
+                           ": Tilewright needs an NVIDIA driver for CUDA 12.0 or newer (525.60 or later)");
 }
 
 Status start(const Driver& driver, const std::string& name) {

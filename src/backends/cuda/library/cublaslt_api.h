@@ -1,5 +1,5 @@
 // The part of cuBLASLt's C API that we use, declared here so that no CUDA is needed to build. Names, values
-// and layouts are those of cublasLt.h; api_test.cpp compares them with it where that file exists.
+// and layouts are those of cublasLt.h; cublaslt_api_test.cpp compares them with it where that file exists.
 #pragma once
 
 #include "backends/cuda/host/driver_api.h"

@@ -1,8 +1,8 @@
 // Opening cuBLASLt.
 #include "backends/cuda/host/library_search.h"
+#include "backends/cuda/host/library_symbols.h"
 #include "backends/cuda/library/cublaslt.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +14,8 @@ namespace tilewright::cuda {
 namespace {
 
 Status load_symbols(api::CublasLt& lt, void* library, const std::string& path) {
-  std::string missing;
-  const auto load = [&]<class Function>(const char* symbol, Function*& slot) {
-    slot = reinterpret_cast<Function*>(dlsym(library, symbol));
-    if (slot == nullptr) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", symbol);
-  };
+  LibrarySymbols symbols(library);
+  const auto load = [&](const char* symbol, auto& slot) { symbols.load(symbol, slot); };
   load("cublasLtGetVersion", lt.get_version);
   load("cublasLtGetStatusString", lt.get_status_string);
   load("cublasLtCreate", lt.create);
@@ -34,8 +31,7 @@ Status load_symbols(api::CublasLt& lt, void* library, const std::string& path) {
   load("cublasLtMatmulPreferenceSetAttribute", lt.matmul_preference_set_attribute);
   load("cublasLtMatmulAlgoGetHeuristic", lt.matmul_algo_get_heuristic);
   load("cublasLtMatmul", lt.matmul);
-  if (missing.empty()) return Unit{};
-  return failure(Failure::Kind::unsupported, fmt::format("{} lacks {}", path, missing));
+  return symbols.all_found(path);
 }
 
 }  // namespace

@@ -8,11 +8,15 @@ namespace tilewright::cuda {
 
 LibrarySet open_libraries(const std::vector<std::string>& paths, const LibraryHost& host) {
   std::vector<std::unique_ptr<Library>> all;
+  std::string unusable;
   const auto add = [&](auto opened) {
-    if (opened) all.push_back(std::move(*opened));
+    if (opened)
+      all.push_back(std::move(*opened));
+    else if (opened.error().kind != Failure::Kind::not_found)
+      unusable += (unusable.empty() ? "" : "; ") + opened.error().message;
   };
   add(open_cublaslt(paths, host));
-  return LibrarySet(std::move(all));
+  return LibrarySet(std::move(all), std::move(unusable));
 }
 
 Result<Library*> LibrarySet::find(const tile::LibraryCall& call) const {

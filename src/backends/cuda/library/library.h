@@ -48,8 +48,11 @@ class Library {
 // Libraries behind the functions of backends::Backend.
 class LibrarySet {
  public:
-  explicit LibrarySet(std::vector<std::unique_ptr<Library>> all) : all_(std::move(all)) {}
+  explicit LibrarySet(std::vector<std::unique_ptr<Library>> all, std::string unusable = "")
+      : all_(std::move(all)), unusable_(std::move(unusable)) {}
   const std::vector<std::unique_ptr<Library>>& all() const { return all_; }
+  // Why libraries that are there cannot be used; empty: there are none of these.
+  const std::string& unusable() const { return unusable_; }
 
   std::vector<backends::Candidate> candidates(const tile::Kernel& kernel) const;
   Result<backends::Source> print(const tile::Kernel& kernel, const tile::LibraryCall& call) const;
@@ -62,6 +65,7 @@ class LibrarySet {
  private:
   Result<Library*> find(const tile::LibraryCall& call) const;
   std::vector<std::unique_ptr<Library>> all_;
+  std::string unusable_;
 };
 
 // Those that this machine has.

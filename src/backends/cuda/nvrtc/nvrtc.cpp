@@ -1,11 +1,11 @@
 // Opens libnvrtc at run time and compiles with it; see nvrtc.h.
 #include "backends/cuda/nvrtc/nvrtc.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <chrono>
 
+#include "backends/cuda/host/library_symbols.h"
 #include "backends/cuda/nvrtc/device_headers.h"
 #include "backends/cuda/nvrtc/nvrtc_api.h"
 
@@ -25,11 +25,8 @@ constexpr const char* kLibraryNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 constexpr const char* kWheelFolders[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
 
 Status load_symbols(api::Nvrtc& nvrtc, void* library, const std::string& path) {
-  std::string missing;
-  const auto load = [&]<class Function>(const char* symbol, Function*& slot) {
-    slot = reinterpret_cast<Function*>(dlsym(library, symbol));
-    if (slot == nullptr) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", symbol);
-  };
+  LibrarySymbols symbols(library);
+  const auto load = [&](const char* symbol, auto& slot) { symbols.load(symbol, slot); };
   load("nvrtcVersion", nvrtc.version);
   load("nvrtcGetErrorString", nvrtc.get_error_string);
   load("nvrtcCreateProgram", nvrtc.create_program);
@@ -39,8 +36,7 @@ Status load_symbols(api::Nvrtc& nvrtc, void* library, const std::string& path) {
   load("nvrtcGetProgramLog", nvrtc.get_program_log);
   load("nvrtcGetCUBINSize", nvrtc.get_cubin_size);
   load("nvrtcGetCUBIN", nvrtc.get_cubin);
-  if (missing.empty()) return Unit{};
-  return failure(Failure::Kind::unsupported, fmt::format("{} lacks {}", path, missing));
+  return symbols.all_found(path);
 }
 
 // One nvrtcProgram, destroyed on the way out.
