@@ -36,7 +36,7 @@ constexpr double kScale = 0x1p-7;
 constexpr Index kMostGrowth = 8;  // of a result beside its operands: chosen
 constexpr std::size_t kMostSeen = 64;
 constexpr Index kLeastOfFill = 16;  // of a depth is filled with zeros at most one in so many: chosen
-static_assert(kParts * (kParts + 1) / 2 == perf::kPartProducts,
+static_assert(kParts * (kParts + 1) == 2 * perf::kPartProducts,
               "a bound on f32 products counts the same products");
 
 struct Sizes {
