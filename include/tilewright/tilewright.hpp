@@ -3,6 +3,7 @@
 
 #include <tilewright/tensor/attention.h>
 #include <tilewright/tensor/compile.h>
+#include <tilewright/tensor/composites.h>
 #include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/out_of_memory.h>
 #include <tilewright/tensor/tensor.h>

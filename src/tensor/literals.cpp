@@ -36,6 +36,8 @@ bool may_vary(const Arg& literal, Literals which) {
 // follows a host read, as what was read may be in the literal.
 bool runs_once(const std::shared_ptr<Trace>& trace) {
   if (!trace) return true;
+  // What a composite is written with is the same at every call, or an argument of it.
+  if (trace->of == Trace::Of::composite) return false;
   bool compiled = false;
   for (const Trace* t = trace.get(); t; t = t->enclosing.get()) {
     if (!t->breaks.empty()) return true;

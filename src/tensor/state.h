@@ -13,6 +13,7 @@
 #include "tensor/open_mutex.h"
 
 #include <tilewright/perf/hardware.h>
+#include <tilewright/tensor/composed.h>
 #include <tilewright/tensor/out_of_memory.h>
 #include <tilewright/tensor/tensor.h>
 
@@ -186,11 +187,6 @@ decltype(auto) at_place(const Location& where, Body body) {
     throw Error(text, where);
   }
 }
-
-// Throws an Error of a part of `name` (an op of a composite, the memory of its result) as one of `name`: in
-// the place of the part's name, "max: axis 5 ..", stands that of the function the user called. To be called
-// where `error` was caught.
-[[noreturn]] void rename_error(std::string_view name, const Error& error);
 
 // What `body`, the work of the user's function `name`, gives; an Error of it begins with this name and has a
 // place.

@@ -22,7 +22,15 @@ bool encloses(const Trace& outer, const Trace& inner) {
 }
 
 std::string_view name(Trace::Of of) {
-  return of == Trace::Of::compile ? "a compiled function" : "a function of value_and_grad";
+  switch (of) {
+    case Trace::Of::compile:
+      return "a compiled function";
+    case Trace::Of::value_and_grad:
+      return "a function of value_and_grad";
+    case Trace::Of::composite:
+      break;
+  }
+  return "a function written in others";
 }
 
 // A value that is only recorded, in a function that is running no more.
@@ -129,7 +137,9 @@ ir::NodeId node_in(Trace& trace, const Tensor& t) {
 std::vector<Tensor> record(const std::shared_ptr<ContextState>& context, const std::shared_ptr<Trace>& trace,
                            const std::vector<Tensor>& operands, const GraphFunction& write,
                            const Location& where) {
-  const ir::LocationScope scope(trace->graph, location_text(where));
+  // Lines of a composite's body are none of the user's.
+  const bool of_body = trace->of == Trace::Of::composite;
+  const ir::LocationScope scope(trace->graph, location_text(of_body ? trace->where : where));
   std::vector<ir::Value> values;
   values.reserve(operands.size());
   for (const Tensor& t : operands) values.push_back({&trace->graph, node_in(*trace, t)});

@@ -32,7 +32,7 @@ struct PendingCheck {
 };
 
 struct Trace {
-  enum class Of : std::uint8_t { compile, value_and_grad };
+  enum class Of : std::uint8_t { compile, value_and_grad, composite };
   Trace(Of of, std::string graph_name, const Location& at)
       : of(of), where(at), graph(std::move(graph_name)) {}
   Of of;
