@@ -1,6 +1,5 @@
 // in_fixed_order (where that is asked for) → with_scans_in_blocks → simplify → with_products_by_parts →
-// materialize → fuse → lower
-// each group → plan memory.
+// with_variances_by_parts → with_sums_by_rows → materialize → fuse → lower each group → plan memory.
 #include "passes/pipeline.h"
 
 #include "ops/rows.h"
@@ -11,6 +10,7 @@
 #include "passes/graph/products_by_parts.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/sums_by_rows.h"
+#include "passes/graph/variances_by_parts.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/shared_text.h"
 #include "passes/store/materialize.h"
@@ -288,7 +288,8 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   const ir::Graph ordered =
       with_scans_in_blocks(options.deterministic ? in_fixed_order(graph) : graph, target);
   const ir::Graph simple = with_products_by_parts(options.simplify ? simplify(ordered) : ordered, target);
-  ir::Graph whole = materialize(with_sums_by_rows(simple, target), target);
+  const ir::Graph by_parts = with_variances_by_parts(simple, target);
+  ir::Graph whole = materialize(with_sums_by_rows(by_parts, target), target);
   if (!options.fuse) {
     Fusion apart = keep_apart(whole);
     return plan_groups(std::move(whole), std::move(apart), target, options);

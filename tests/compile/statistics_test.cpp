@@ -102,5 +102,19 @@ TEST(Statistics, GradientsOfNormsHoldForLargeValues) {
   }
 }
 
+// Rows that no program keeps are summed in parts (passes/graph/variances_by_parts.h): what the parts' means
+// are apart has room wherever the variance has.
+TEST(Statistics, VariancesOfLongRows) {
+  Context ctx({.cache_directory = ""});
+  const Index length = 1 << 21, high = 1 << 12;
+  const std::vector<Tensor> parts{ctx.full({1, high}, 1e16), ctx.zeros({1, length - high})};
+  const Tensor x = concat(parts, 1);
+  const double share = static_cast<double>(high) / static_cast<double>(length);
+  auto f = compile([](const Tensor& t) { return var(t, {1}); });
+  EXPECT_NEAR(f(x).item() / 1e32, share * (1 - share), 1e-6);
+  EXPECT_EQ(f.report()[0].kernels.size(), 2u) << "x is read once";
+  EXPECT_NEAR(f(x + 1e16).item() / 1e32, share * (1 - share), 1e-4);
+}
+
 }  // namespace
 }  // namespace tilewright

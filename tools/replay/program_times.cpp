@@ -19,6 +19,11 @@
 
 namespace tilewright::replay {
 
+struct Wanted {
+  std::size_t kernels = 40;
+  bool sources = false, memory = false, graph = false;
+};
+
 namespace {
 
 struct Launches {
@@ -114,12 +119,12 @@ void print_memory(const tile::Plan& plan) {
     fmt::print("{:10.1f} MB  {:3} x {}\n", megabytes(sum.second), sum.first, what);
 }
 
-int run(const std::string& file, const std::string& target, std::size_t shown, bool sources, bool memory) {
+int run(const std::string& file, const std::string& target, const Wanted& wanted) {
   const Machine machine = make_machine(target);
   const auto graph = ir::parse(text_of(file), ops::all_ops());
   if (!graph) throw Error(file + ": " + graph.error().message);
   const passes::Compiled compiled = passes::run_pipeline(*graph, machine.target, {});
-  std::vector<Launches> launches = launches_of(compiled.plan, machine, sources);
+  std::vector<Launches> launches = launches_of(compiled.plan, machine, wanted.sources);
   const auto time = [](const Launches& l) { return l.count * l.predicted_us; };
   double total = 0;
   for (const Launches& l : launches) total += time(l);
@@ -128,13 +133,18 @@ int run(const std::string& file, const std::string& target, std::size_t shown, b
   fmt::print("{} on {}: {:.1f} us predicted, {} kernels, arena {:.1f} MB\n", file, target, total,
              launches.size(), static_cast<double>(compiled.plan.arena_bytes) * 1e-6);
   if (!compiled.fusion.recomputing.empty()) fmt::print("  {}\n", compiled.fusion.recomputing);
-  for (std::size_t i = 0; i < std::min(shown, launches.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(wanted.kernels, launches.size()); ++i) {
     const Launches& l = launches[i];
     fmt::print("{:10.1f} us = {:3} x {:9.2f}  {:9.2f} MB {:9.2f} GFLOP  {}  [{}]\n", time(l), l.count,
                l.predicted_us, l.megabytes, l.gigaflops, l.name, l.schedule);
-    if (sources) fmt::print("{}\n", l.source);
+    if (wanted.sources) fmt::print("{}\n", l.source);
   }
-  if (memory) print_memory(compiled.plan);
+  if (wanted.memory) print_memory(compiled.plan);
+  if (wanted.graph) {
+    fmt::print("{}", ir::print(compiled.graph));
+    for (const passes::NotFused& n : compiled.fusion.not_fused)
+      fmt::print("%{} and %{} are apart: {}\n", n.producer, n.consumer, passes::explain(n.refusal));
+  }
   return 0;
 }
 
@@ -144,17 +154,17 @@ int run(const std::string& file, const std::string& target, std::size_t shown, b
 
 int main(int argc, char** argv) {
   std::string file, target = "sm_90a";
-  std::size_t shown = 40;
-  bool sources = false, memory = false;
+  tilewright::replay::Wanted wanted;
   CLI::App app("Predicted times of a graph file's launches on a machine that need not be there.");
   app.add_option("graph", file, "a graph text file, as tw explain --dump writes")->required();
   app.add_option("--target", target, "cpu, sm_80 or sm_90a");
-  app.add_option("--kernels", shown, "how many are shown");
-  app.add_flag("--sources", sources, "with their tile IR and printed text");
-  app.add_flag("--memory", memory, "and the temporaries that are alive when most bytes are");
+  app.add_option("--kernels", wanted.kernels, "how many are shown");
+  app.add_flag("--sources", wanted.sources, "with their tile IR and printed text");
+  app.add_flag("--memory", wanted.memory, "and the temporaries that are alive when most bytes are");
+  app.add_flag("--graph", wanted.graph, "and the graph after the passes, with what was not fused and why");
   CLI11_PARSE(app, argc, argv);
   try {
-    return tilewright::replay::run(file, target, shown, sources, memory);
+    return tilewright::replay::run(file, target, wanted);
   } catch (const std::exception& error) {
     fmt::print(stderr, "program_times: {}\n", error.what());
     return 2;
