@@ -164,13 +164,13 @@ TEST_F(EmulatedB2b, ResultsLeaveByTheCopyEngine) {
     for (int places : {2, 3}) {
       const tile::Schedule s = b2b(256, {.longest_first = turns,
                                          .rounds = turns ? tile::Rounds::fa3_pingpong : tile::Rounds::apart,
-                                         .tma_store_stages = places});
+                                         .store_stages = places});
       check({.heads = 3, .queries = 200, .keys = 300, .depth = 64, .columns = 128, .causal = true}, s);
       check({.out = DType::f32, .heads = 2, .queries = 256, .keys = 128, .causal = true, .log_sum_exp = true},
             s);
     }
   check({.heads = 2, .queries = 250, .keys = 200, .block_m = 192, .causal = true, .unseen = 150},
-        b2b(384, {.rounds = tile::Rounds::overlapped, .tma_store_stages = 2}));
+        b2b(384, {.rounds = tile::Rounds::overlapped, .store_stages = 2}));
 }
 
 // Weights of 8 bits change lanes on their way to the second product, whose sum is added a round later.

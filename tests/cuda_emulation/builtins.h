@@ -77,6 +77,11 @@ inline unsigned __shfl_up_sync(unsigned, unsigned v, int delta, int width = 32) 
   const unsigned* all = emu_exchange(v);
   return lane % unsigned(width) < unsigned(delta) ? v : all[lane - unsigned(delta)];
 }
+inline unsigned __shfl_down_sync(unsigned, unsigned v, int delta) {
+  const unsigned lane = emu_lane();
+  const unsigned* all = emu_exchange(v);
+  return lane + unsigned(delta) > 31 ? v : all[lane + unsigned(delta)];
+}
 
 struct uint2 {
   unsigned x, y;

@@ -27,14 +27,14 @@ class EmulatedDot : public ::testing::Test {
   std::unique_ptr<backends::Backend> backend_;
 };
 
-inline tile::Schedule wgmma(int threads, int stages, int tma_store_stages = 0) {
+inline tile::Schedule wgmma(int threads, int stages, int store_stages = 0) {
   return {.threads = threads,
-          .kind = tile::WgmmaDot{.stages = stages, .group_m = 4, .tma_store_stages = tma_store_stages}};
+          .kind = tile::WgmmaDot{.stages = stages, .group_m = 4, .store_stages = store_stages}};
 }
 
-inline tile::Schedule cutlass_pingpong(int stages, int tma_store_stages = 0) {
+inline tile::Schedule cutlass_pingpong(int stages, int store_stages = 0) {
   return {.threads = 256,
-          .kind = tile::WgmmaPingpong{.stages = stages, .group_m = 4, .tma_store_stages = tma_store_stages}};
+          .kind = tile::WgmmaPingpong{.stages = stages, .group_m = 4, .store_stages = store_stages}};
 }
 
 }  // namespace tilewright::emulation

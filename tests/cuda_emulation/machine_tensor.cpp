@@ -285,10 +285,15 @@ void emu_wgmma_commit() { wgmma_groups().emplace_back(); }
 void emu_wgmma_wait(int pending) {
   auto& groups = wgmma_groups();
   const unsigned thread = emu_ids().thread;
+  const bool done = static_cast<int>(groups.size()) - 1 <= pending;
   while (static_cast<int>(groups.size()) - 1 > pending) {
     for (const Wgmma& w : groups.front())
       w.a_type == emulated_i8 ? carry_out<std::int32_t>(w, thread) : carry_out<float>(w, thread);
     groups.erase(groups.begin());
   }
+  // One product of four warps: none of them has its sums while another still reads the blocks, which one
+  // thread gives back for all.
+  constexpr int kBehindNamed = 12, kWarpgroup = 128;  // barriers that no kernel names
+  if (!done) emu_bar_sync(kBehindNamed + static_cast<int>(thread) / kWarpgroup, kWarpgroup);
 }
 }

@@ -27,7 +27,7 @@ class Draw {
   int of(std::initializer_list<int> values) { return values.begin()[rng_() % values.size()]; }
   bool flag() { return rng_() % 2 == 0; }
   int group_m() { return of({0, 2, 4, 8}); }
-  int tma_store_stages() { return of({0, 2, 3}); }
+  int store_stages() { return of({0, 2, 3}); }
 
   tile::ScheduleKind kind() {
     switch (rng_() % 8) {
@@ -55,18 +55,18 @@ class Draw {
       }
       case 4: {
         tile::WgmmaDot k;
-        k.stages = of({2, 3}), k.group_m = group_m(), k.tma_store_stages = tma_store_stages();
+        k.stages = of({2, 3}), k.group_m = group_m(), k.store_stages = store_stages();
         return k;
       }
       case 5: {
         tile::WgmmaPingpong k;
-        k.stages = of({2, 3}), k.group_m = group_m(), k.tma_store_stages = tma_store_stages();
+        k.stages = of({2, 3}), k.group_m = group_m(), k.store_stages = store_stages();
         return k;
       }
       case 6: {
         tile::WgmmaB2b k;
         k.stages = of({2, 3}), k.group_m = group_m(), k.longest_first = flag();
-        k.rounds = static_cast<tile::Rounds>(rng_() % 3), k.tma_store_stages = tma_store_stages();
+        k.rounds = static_cast<tile::Rounds>(rng_() % 3), k.store_stages = store_stages();
         return k;
       }
       default: {

@@ -65,7 +65,7 @@ struct ElementLoops {
 //   group, so that neighbours in time read the same blocks; 0: the first axis counts fastest.
 // - longest_first: the grid's second axis counts slowest, from that end where the programs of a triangle are
 //   longest, and every other wave of programs is turned around.
-// - tma_store_stages: places in shared memory of each multiplying warpgroup, of 64 rows of 128 bytes, from
+// - store_stages: places in shared memory of each multiplying warpgroup, of 64 rows of 128 bytes, from
 //   which the copy engine stores what it computed, two for each result at least; with three, a tile that the
 //   result is computed with comes by them, too, where the copy engine can bring it. 0: the tile leaves from
 //   registers.
@@ -120,14 +120,14 @@ struct MmaB2b {
 struct WgmmaDot {
   int stages = 2;
   int group_m = 0;
-  int tma_store_stages = 0;
+  int store_stages = 0;
 
   static constexpr std::string_view kName = "wgmma_dot";
   static constexpr DotUnit kUnit = DotUnit::wgmma;
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"stages", &WgmmaDot::stages},
                       ScheduleField{"group_m", &WgmmaDot::group_m},
-                      ScheduleField{"tma_store_stages", &WgmmaDot::tma_store_stages});
+                      ScheduleField{"store_stages", &WgmmaDot::store_stages});
   }
   friend bool operator==(const WgmmaDot&, const WgmmaDot&) = default;
 };
@@ -137,14 +137,14 @@ struct WgmmaDot {
 struct WgmmaPingpong {
   int stages = 2;
   int group_m = 0;
-  int tma_store_stages = 0;
+  int store_stages = 0;
 
   static constexpr std::string_view kName = "wgmma_pingpong";
   static constexpr DotUnit kUnit = DotUnit::wgmma;
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"stages", &WgmmaPingpong::stages},
                       ScheduleField{"group_m", &WgmmaPingpong::group_m},
-                      ScheduleField{"tma_store_stages", &WgmmaPingpong::tma_store_stages});
+                      ScheduleField{"store_stages", &WgmmaPingpong::store_stages});
   }
   friend bool operator==(const WgmmaPingpong&, const WgmmaPingpong&) = default;
 };
@@ -164,7 +164,7 @@ struct WgmmaB2b {
   int group_m = 0;
   bool longest_first = false;
   Rounds rounds = Rounds::apart;
-  int tma_store_stages = 0;
+  int store_stages = 0;
 
   static constexpr std::string_view kName = "wgmma_b2b";
   static constexpr DotUnit kUnit = DotUnit::wgmma;
@@ -172,7 +172,7 @@ struct WgmmaB2b {
     return std::tuple(
         ScheduleField{"stages", &WgmmaB2b::stages}, ScheduleField{"group_m", &WgmmaB2b::group_m},
         ScheduleField{"longest_first", &WgmmaB2b::longest_first}, ScheduleField{"rounds", &WgmmaB2b::rounds},
-        ScheduleField{"tma_store_stages", &WgmmaB2b::tma_store_stages});
+        ScheduleField{"store_stages", &WgmmaB2b::store_stages});
   }
   friend bool operator==(const WgmmaB2b&, const WgmmaB2b&) = default;
 };

@@ -1,5 +1,5 @@
 // matmul: a bf16[1,8192,768], b bf16[1,768,3072], bias f32[3072] -> c bf16[1,8192,3072]
-// schedule: wgmma_pingpong threads=256 stages=4 group_m=16 tma_store_stages=4
+// schedule: wgmma_pingpong threads=256 stages=4 group_m=16 store_stages=4
 // tiles [128,192]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 24 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -35,7 +35,7 @@ Result<DotUse> find_dots(const Kernel& kernel, const tile::Schedule& schedule) {
     use.dot = *dot;
     if (unit == DotUnit::wgmma) use.loads = find_tile_loads(kernel, *dot->dot);
   }
-  if (tma_store_stages(schedule) == 0) return use;
+  if (store_stages(schedule) == 0) return use;
   auto results = find_tile_stores(kernel, use.dot ? *use.dot->dot : *use.b2b->dots.back().op);
   if (!results) return results.error();
   use.results = std::move(*results);
@@ -56,7 +56,8 @@ std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedul
   } else if (dots.b2b) {
     for (const B2bBlock& b : dots.b2b->blocks) add(b.operand);
   }
-  for (const TileStore& r : dots.results) blocks.push_back(r.block);
+  for (const TileStore& r : dots.results)
+    if (r.by_engine) blocks.push_back(r.block);
   return blocks;
 }
 

@@ -15,7 +15,7 @@ struct DotUse {
   std::optional<TensorDot> dot;  // a loop of one dot, or
   std::optional<B2bMatmul> b2b;
   std::vector<TileLoad> loads;     // tiles that are brought while a loop of one dot runs
-  std::vector<TileStore> results;  // tiles that the copy engine stores, where the schedule wants that
+  std::vector<TileStore> results;  // tiles that leave by stages, where the schedule wants that
 };
 
 // Tensor maps of the two operands, which come before those of `loads`.

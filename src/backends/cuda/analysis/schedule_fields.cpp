@@ -38,9 +38,9 @@ bool is_longest_first(const Schedule& schedule) {
   return field_or(
       schedule, [](const auto& kind) -> decltype(kind.longest_first) { return kind.longest_first; }, false);
 }
-int tma_store_stages(const Schedule& schedule) {
+int store_stages(const Schedule& schedule) {
   return field_or(
-      schedule, [](const auto& kind) -> decltype(kind.tma_store_stages) { return kind.tma_store_stages; }, 0);
+      schedule, [](const auto& kind) -> decltype(kind.store_stages) { return kind.store_stages; }, 0);
 }
 
 int row_cluster(const Schedule& schedule) {

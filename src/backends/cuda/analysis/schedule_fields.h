@@ -12,7 +12,7 @@ int threads_per_row(const tile::Schedule& schedule);  // on tensor cores the fou
 int stages(const tile::Schedule& schedule);
 int group_m(const tile::Schedule& schedule);
 bool is_longest_first(const tile::Schedule& schedule);
-int tma_store_stages(const tile::Schedule& schedule);
+int store_stages(const tile::Schedule& schedule);
 // Blocks of a cluster: of one that shares a tile, and of any.
 int row_cluster(const tile::Schedule& schedule);
 int launched_cluster(const tile::Schedule& schedule);

@@ -1,7 +1,11 @@
-// What of a result's view the copy engine can write.
+// Who can write a result's view, the copy engine or threads by rows.
 #include "backends/cuda/analysis/tile_store.h"
 
+#include "backends/cuda/analysis/access.h"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace tilewright::cuda {
 
@@ -13,7 +17,7 @@ using tile::ViewParam;
 namespace {
 
 Failure refuse(std::string_view why) {
-  return failure(Failure::Kind::unsupported, fmt::format("tma_store_stages: {}", why));
+  return failure(Failure::Kind::unsupported, fmt::format("store_stages: {}", why));
 }
 
 // 16 bits as the threads exchange them, or words.
@@ -26,6 +30,18 @@ bool touches_view(OpKind kind) {
          kind == OpKind::atomic_add;
 }
 
+// Why threads cannot store rows of pieces.
+std::string why_no_rows(const Kernel& kernel, const Op& store, int inner) {
+  if (kernel.views[static_cast<std::size_t>(store.param)].strides[static_cast<std::size_t>(inner)] !=
+      tile::Dim{1, -1})
+    return "the result's rows are not contiguous";
+  const std::vector<printer::ValueRange> ranges = printer::value_ranges(kernel);
+  const Access access(kernel, ranges, store);
+  for (int dim = 0; dim < access.rank(); ++dim)
+    if (access.checked_below(dim)) return "a tile may begin outside of the result";
+  return "";
+}
+
 Result<TileStore> tile_store(const Kernel& kernel, const Op& store) {
   bool alone = true;
   tile::for_each_op(kernel.body, [&](const Op& op) {
@@ -36,15 +52,18 @@ Result<TileStore> tile_store(const Kernel& kernel, const Op& store) {
   if (!has_pieces_of(tile.dtype)) return refuse("the result's elements have neither 16 nor 32 bits");
   const ViewParam& view = kernel.views[static_cast<std::size_t>(store.param)];
   const int inner = store.tile_dims[1], outer = store.tile_dims[0];
-  if (const std::string why = why_no_tensor_map(view, inner); !why.empty())
-    return refuse(fmt::format("the copy engine cannot write the result: {}", why));
+  const bool by_engine = why_no_tensor_map(view, inner).empty();
+  if (!by_engine)
+    if (const std::string why = why_no_rows(kernel, store, inner); !why.empty()) return refuse(why);
   const Index columns = kPanelBytes / static_cast<Index>(size_bytes(view.dtype));
   if (tile.shape[0] % kPieceRows != 0 || tile.shape[1] % columns != 0)
     return refuse(fmt::format("the tile is no whole number of 64 by {}", columns));
-  return TileStore{&store, plane_block(kernel, {.view = store.param,
-                                                .dims = {inner, outer},
-                                                .box = {columns, kPieceRows},
-                                                .is_exact = true})};
+  return TileStore{
+      &store,
+      plane_block(
+          kernel,
+          {.view = store.param, .dims = {inner, outer}, .box = {columns, kPieceRows}, .is_exact = true}),
+      by_engine};
 }
 
 }  // namespace
@@ -61,6 +80,8 @@ Result<std::vector<TileStore>> find_tile_stores(const Kernel& kernel, const Op& 
     found.push_back(std::move(*store));
   }
   if (found.empty()) return refuse("no tile as the product's is stored");
+  if (std::any_of(found.begin(), found.end(), [](const TileStore& s) { return !s.by_engine; }))
+    for (TileStore& s : found) s.by_engine = false;
   return found;
 }
 

@@ -72,7 +72,7 @@ std::vector<AttentionWay> ways(const AttentionKernel& sizes) {
     all.push_back(all[0]);
     change(std::get<tile::WgmmaB2b>(all.back().schedule.kind));
   };
-  change_first([](tile::WgmmaB2b& kind) { kind.tma_store_stages = 2; });
+  change_first([](tile::WgmmaB2b& kind) { kind.store_stages = 2; });
   if (!sizes.causal) return all;
   change_first([](tile::WgmmaB2b& kind) { kind.longest_first = false; });
   all.push_back(all[0]);

@@ -37,17 +37,17 @@ DotWay wgmma(Index bm, Index bn, const tile::ScheduleKind& kind) {
 
 std::vector<DotWay> dot_ways() {
   using tile::WgmmaDot, tile::WgmmaPingpong;
-  // Results leave from registers or (tma_store_stages > 0) by the copy engine.
+  // Results leave from registers or (store_stages > 0) by the copy engine.
   return {wgmma(128, 256, WgmmaDot{.stages = 4, .group_m = 16}),
-          wgmma(128, 256, WgmmaDot{.stages = 4, .group_m = 16, .tma_store_stages = 2}),
-          wgmma(128, 256, WgmmaDot{.stages = 4, .group_m = 8, .tma_store_stages = 2}),
-          wgmma(128, 256, WgmmaDot{.stages = 3, .group_m = 16, .tma_store_stages = 4}),
+          wgmma(128, 256, WgmmaDot{.stages = 4, .group_m = 16, .store_stages = 2}),
+          wgmma(128, 256, WgmmaDot{.stages = 4, .group_m = 8, .store_stages = 2}),
+          wgmma(128, 256, WgmmaDot{.stages = 3, .group_m = 16, .store_stages = 4}),
           wgmma(128, 192, WgmmaDot{.stages = 5, .group_m = 16}),
-          wgmma(128, 192, WgmmaDot{.stages = 4, .group_m = 16, .tma_store_stages = 4}),
+          wgmma(128, 192, WgmmaDot{.stages = 4, .group_m = 16, .store_stages = 4}),
           wgmma(128, 192, WgmmaPingpong{.stages = 5, .group_m = 16}),
           wgmma(128, 192, WgmmaPingpong{.stages = 5, .group_m = 8}),
-          wgmma(128, 192, WgmmaPingpong{.stages = 4, .group_m = 16, .tma_store_stages = 4}),
-          wgmma(128, 192, WgmmaPingpong{.stages = 4, .group_m = 16, .tma_store_stages = 2}),
+          wgmma(128, 192, WgmmaPingpong{.stages = 4, .group_m = 16, .store_stages = 4}),
+          wgmma(128, 192, WgmmaPingpong{.stages = 4, .group_m = 16, .store_stages = 2}),
           wgmma(128, 128, WgmmaPingpong{.stages = 6, .group_m = 16}),
           wgmma(64, 256, WgmmaPingpong{.stages = 5, .group_m = 16})};
 }

@@ -58,10 +58,10 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
   for (const MatmulKernel& m : kernels)
     for (const int places : {0, 2, 3}) {
       check(m, {.threads = 256,
-                .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .tma_store_stages = places}});
+                .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .store_stages = places}});
       if (places > 0)
         check(m, {.threads = 256,
-                  .kind = tile::WgmmaDot{.stages = 3, .group_m = 4, .tma_store_stages = places}});
+                  .kind = tile::WgmmaDot{.stages = 3, .group_m = 4, .store_stages = places}});
     }
   EXPECT_GE(checked - before, 30);
   check({.batch = 2, .m = 131, .n = 77, .k = 75}, {.threads = 256, .kind = tile::MmaDot{.stages = 3}});
@@ -115,11 +115,11 @@ TEST(Dots, TilesComeAndResultsLeaveByTheCopyEngine) {
     const tile::Kernel kernel = tile::samples::matmul(m);
     const auto pingpong = [](int n) {
       return tile::Schedule{.threads = 256,
-                            .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .tma_store_stages = n}};
+                            .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .store_stages = n}};
     };
     const auto together = [](int n) {
       return tile::Schedule{.threads = 256,
-                            .kind = tile::WgmmaDot{.stages = 3, .group_m = 4, .tma_store_stages = n}};
+                            .kind = tile::WgmmaDot{.stages = 3, .group_m = 4, .store_stages = n}};
     };
     const auto want = run_of_large(**backend, kernel, pingpong(0));
     for (const int n : stages) {

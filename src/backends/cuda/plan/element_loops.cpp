@@ -138,10 +138,10 @@ class Planner {
     Index registers = f.elements_per_thread(), tiles = 0, reduced = 0, words = 0;
     for (const Instr& in : loop.body) {
       if (in.kind == Instr::Kind::effect && result_of(*in.op)) {
-        if (scans(loop)) return refusal("tma_store_stages: rows are scanned where they are stored");
+        if (scans(loop)) return refusal("store_stages: rows are scanned where they are stored");
         if (side_of_axis(loop, layout, in.axes[0]) != 0 || side_of_axis(loop, layout, in.axes[1]) != 1)
-          return refusal("tma_store_stages: the tile is stored the other way round");
-        pieces.tma_stores.push_back(static_cast<int>(&in - loop.body.data()));
+          return refusal("store_stages: the tile is stored the other way round");
+        pieces.sent.push_back(static_cast<int>(&in - loop.body.data()));
         pieces.vectors = result_of(*in.op)->columns() / (Index{kQuad} * f.vector);
         ++out_.sent;
       }
@@ -155,7 +155,7 @@ class Planner {
       if (in.kind == Instr::Kind::reduce && side_of_axis(loop, layout, in.op->axis) == 0)
         reduced += f.col_steps() * f.vector;
     }
-    if (!dots_.results.empty() && pieces.tma_stores.size() == dots_.results.size())
+    if (!dots_.results.empty() && pieces.sent.size() == dots_.results.size())
       pieces.tma_load = find_fetched(loop, layout);
     if (pieces.tma_load >= 0) {  // of which a row of a piece is in registers
       tiles -= f.elements_per_thread();
@@ -195,8 +195,9 @@ class Planner {
   // as the result's do, and its place be known in front of the product.
   int find_fetched(const ElementLoop& loop, ThreadLayout layout) {
     const Index stages = kFetchStages * static_cast<Index>(dots_.results.size());
-    if (!dots_.dot || tma_store_stages(schedule_) < stages) return -1;
+    if (!dots_.dot || store_stages(schedule_) < stages) return -1;
     const TileStore& result = dots_.results[0];
+    if (!result.by_engine) return -1;
     for (const Instr& in : loop.body) {
       if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::load) continue;
       const auto load = std::find_if(dots_.loads.begin(), dots_.loads.end(),

@@ -16,12 +16,12 @@ struct Pieces {
   Index vectors = 0;   // of a piece; 0: row by row
   bool loads = false;  // a piece loads what stands along its columns
   Index rows = 0;  // whose elements it loads at once; 0: all of the tile's are loaded before the first piece
-  std::vector<int> tma_stores = {};  // instructions whose stores the copy engine carries out
+  std::vector<int> sent = {};  // instructions whose stores leave by stages
   int tma_load = -1;                 // the load that it brings to where the first of them leaves from
   // Which of the stores an instruction is, or -1.
   int sent_as(std::size_t instr) const {
-    const auto at = std::find(tma_stores.begin(), tma_stores.end(), static_cast<int>(instr));
-    return at == tma_stores.end() ? -1 : static_cast<int>(at - tma_stores.begin());
+    const auto at = std::find(sent.begin(), sent.end(), static_cast<int>(instr));
+    return at == sent.end() ? -1 : static_cast<int>(at - sent.begin());
   }
 };
 
@@ -35,7 +35,7 @@ struct ElementLoops {
   std::map<tile::ValueId, tile::ValueId> max_of_sum;
   Index exchanged_bytes = 0;  // where values meet in shared memory, one exchange after another
   bool warps_meet = false;    // warps exchange parts of a row in arrays of their own
-  std::size_t sent = 0;       // results that loops leave to the copy engine
+  std::size_t sent = 0;       // results that leave by stages
   int fetched = -1;           // of DotUse::loads, that it brings to the stages of the result's pieces
   Pieces pieces_of(const printer::ElementLoop& loop) const {
     const auto found = pieces.find(&loop);

@@ -45,7 +45,7 @@ KernelPlanner::KernelPlanner(const Kernel& kernel, const PlanOptions& options)
     : kernel_(kernel), options_(options), ranges_(printer::value_ranges(kernel)) {}
 
 const Result<DotUse>& KernelPlanner::dots(const tile::Schedule& s) {
-  const auto key = std::pair(s.kind.index(), tma_store_stages(s) > 0);
+  const auto key = std::pair(s.kind.index(), store_stages(s) > 0);
   const auto known = dots_.find(key);
   return known != dots_.end() ? known->second : dots_.emplace(key, find_dots(kernel_, s)).first->second;
 }

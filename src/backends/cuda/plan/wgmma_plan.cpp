@@ -52,8 +52,8 @@ Status check_warpgroups(const CudaPlan& plan, int most) {
     return refusal(fmt::format("wgmma: threads are at most {} warpgroups of 128", most));
   if (stages(plan.schedule) < 2) return refusal("wgmma: wants two stages at least");
   const std::size_t results = plan.dots.results.size(), fewest = 2 * std::max<std::size_t>(results, 1);
-  if (const int n = tma_store_stages(plan.schedule); n > 0 && static_cast<std::size_t>(n) < fewest)
-    return refusal(fmt::format("tma_store_stages: {} at least", fewest));
+  if (const int n = store_stages(plan.schedule); n > 0 && static_cast<std::size_t>(n) < fewest)
+    return refusal(fmt::format("store_stages: {} at least", fewest));
   return Unit{};
 }
 
@@ -93,7 +93,7 @@ Status check_cluster(const Kernel& kernel, const tile::WgmmaScaled& kind, const 
 }
 
 Index tma_store_bytes(const tile::Schedule& s) {
-  return s.threads / kWarpgroup * tma_store_stages(s) * kPieceBytes;
+  return s.threads / kWarpgroup * store_stages(s) * kPieceBytes;
 }
 
 // What is fetched once a program has two places where there is room: the next program's is under way while
@@ -118,7 +118,7 @@ Status place_behind(Index blocks, CudaPlan& plan) {
   const tile::Schedule& s = plan.schedule;
   if (plan.elements.warps_meet) return refusal("wgmma: threads exchange values");
   if (plan.elements.sent < plan.dots.results.size())
-    return refusal("tma_store_stages: a tile is not stored as the product stands in registers");
+    return refusal("store_stages: a tile is not stored as the product stands in registers");
   plan.shared.exchange_at = blocks + tma_store_bytes(s);
   plan.shared.dynamic =
       round_up(plan.shared.exchange_at + s.threads / program_threads(s) * plan.shared.exchanged, 16);

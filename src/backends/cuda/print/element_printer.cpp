@@ -88,7 +88,10 @@ void ElementPrinter::print_elements(const ElementLoop& plan) {
       const Access access(kernel_, ranges_, *plan.body[i].op);
       need("memory");
       loop.wide[i] = loop.pieces.sent_as(i) >= 0 || analysis_.is_wide_store(loop, i);
-      if (loop.pieces.sent_as(i) >= 0) continue;
+      if (loop.pieces.sent_as(i) >= 0) {
+        if (!plan_.dots.results[0].by_engine) print_tile_of_rows(loop, i, access);
+        continue;
+      }
       const PrintedLoop as_stored = loop.wide[i] ? widened(loop) : loop;
       loop.bounds[i] = loads_.print_bounds(as_stored, plan.body[i], access);
       loop.addresses[i] = loads_.print_address(as_stored, plan.body[i], access);

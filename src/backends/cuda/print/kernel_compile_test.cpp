@@ -124,7 +124,7 @@ TEST(Golden, PrintedKernels) {
   expect_golden("gemm_gelu_cutlass_pingpong",
                 print(tile::samples::matmul(gelu),
                       {.threads = 256,
-                       .kind = tile::WgmmaPingpong{.stages = 4, .group_m = 16, .tma_store_stages = 4}}));
+                       .kind = tile::WgmmaPingpong{.stages = 4, .group_m = 16, .store_stages = 4}}));
   const tile::samples::AttentionKernel causal{.heads = 16,
                                               .queries = 4096,
                                               .keys = 4096,

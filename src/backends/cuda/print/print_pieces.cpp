@@ -31,7 +31,7 @@ void ElementPrinter::print_pieces(PrintedLoop& loop) {
   print_quad(loop, index.is(0) ? "" : fmt::format("{} + ", (index * Index{kQuad}).str()), index.str());
   if (quads > 1) out_.close();
   out_.close();
-  if (!loop.pieces.tma_stores.empty()) print_tma_stores(loop);
+  if (!loop.pieces.sent.empty()) print_sent_pieces(loop);
   if (blocks > 1) out_.close();
   if (panels > 1) out_.close();
   reductions_.print_exchange(loop);
@@ -64,20 +64,55 @@ std::string ElementPrinter::piece_place(const Op& op, const TensorBlock& block, 
   return fmt::format("{}", fmt::join(at, ", "));
 }
 
+// Where the tile lies whose pieces the threads store, and where the view ends.
+void ElementPrinter::print_tile_of_rows(PrintedLoop& loop, std::size_t i, const Access& access) {
+  loop.bounds[i] = loads_.print_bounds(loop, loop.plan->body[i], access);
+  const int param = access.op().param;
+  loop.addresses[i].base = out_.local(names_.stem(param) + "_tile");
+  out_.line("{}* const {} = {} + {};", element_type(access.view().dtype), loop.addresses[i].base,
+            names_.view(param), expressions_.base_offset(access));
+}
+
+// A piece that was written, by the threads: no row of it needs to be aligned.
+void ElementPrinter::print_sent_rows(const PrintedLoop& loop, std::size_t i, const PieceIndex& piece) {
+  const Op& op = *loop.plan->body[i].op;
+  const Access access(kernel_, ranges_, op);
+  const Bounds& b = loop.bounds[i];
+  const std::string group =
+      dot_warpgroups(schedule_) > 1 && piece.rows > kPieceRows ? fmt::format("group * {}", kPieceRows) : "";
+  IndexText row = piece.block * piece.rows;
+  if (!group.empty()) row = row + IndexText(group);
+  const IndexText column = piece.panel * plan_.dots.results[0].columns();
+  const std::string rows = row.is(0) ? b.end_row : fmt::format("{} - ({})", b.end_row, row.str()),
+                    columns = column.is(0) ? b.end_col : fmt::format("{} - {}", b.end_col, column.str());
+  std::string at = loop.addresses[i].base;
+  if (!row.is(0))
+    at += fmt::format(" + i64({}) * {}", row.str(), expressions_.stride_text(access, access.dim_of(0)));
+  if (!column.is(0)) at += " + " + column.str();
+  out_.line("send_rows(store_stages, {}, {}, {}, {});", at,
+            expressions_.stride_text(access, access.dim_of(0)),
+            b.uniform.empty() ? rows : fmt::format("{} ? {} : 0", b.uniform, rows), columns);
+}
+
 // The pieces that were written, to where they belong; and in its turn that of the tile that is loaded.
-void ElementPrinter::print_tma_stores(const PrintedLoop& loop) {
+void ElementPrinter::print_sent_pieces(const PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   const Index panels = f.col_steps() / loop.pieces.vectors, blocks = f.row_steps() / kHalvesOfPiece,
               rows = kHalvesOfPiece * f.groups;
   const IndexText panel = panels > 1 ? IndexText("panel") : 0, block = blocks > 1 ? IndexText("block") : 0;
-  out_.write("end_of_pieces(store_stages, group);");
   const auto& results = plan_.dots.results;
-  for (const int i : loop.pieces.tma_stores)
+  out_.write(results[0].by_engine ? "end_of_pieces(store_stages, group);" : "warpgroup_sync(group);");
+  for (const int i : loop.pieces.sent) {
+    if (!results[0].by_engine) {
+      print_sent_rows(loop, static_cast<std::size_t>(i), {panel, block, rows});
+      continue;
+    }
     for (std::size_t k = 0; k < results.size(); ++k) {
       if (results[k].op != loop.plan->body[static_cast<std::size_t>(i)].op) continue;
       out_.line("send(store_stages, {}, {});", k_.map_name(k_.map_names().size() - results.size() + k),
                 piece_place(*results[k].op, results[k].block, {panel, block, rows}));
     }
+  }
   if (loop.pieces.tma_load < 0 || panels * blocks <= kFetchedPieces) return;
   const IndexText next = panel * blocks + block + kFetchedPieces;
   out_.open("if ({} < {})", next.str(), panels * blocks);

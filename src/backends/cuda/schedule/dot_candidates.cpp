@@ -126,22 +126,23 @@ class Lister {
     const int threads = dot->a.rows % kWarpgroup == 0 ? 2 * kWarpgroup : kWarpgroup;
     const tile::WgmmaDot together{.stages = places_for(block_bytes, kMaxPlaces)};
     tile::TensorTiles tiles = tiles_of(*dot, {.threads = threads, .kind = together});
-    const std::string why = list_group_m({16, 12, 8, 32}, threads, together, tiles, 1);
-    if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
     const auto results = find_tile_stores(kernel_, *dot->dot);
+    tile::TensorTiles from_registers = tiles;
+    if (results && !results->front().by_engine) from_registers.leaving_cycles += kAloneElementCycles;
+    const std::string why = list_group_m({16, 12, 8, 32}, threads, together, from_registers, 1);
+    if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
     if (results)
-      list_tma_store(threads, together, tiles, block_bytes, static_cast<Index>(results->size()));
+      list_staged(threads, together, tiles, block_bytes, *results);
     else
       refuse({.threads = threads, .kind = together}, results.error().message);
     // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
     // these share a tile.
     if (dot->two_level || !tile::fits_pingpong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
     const tile::WgmmaPingpong apart{.stages = together.stages};
-    tiles.pingpong = true;
-    const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, tiles, 1);
+    tiles.pingpong = from_registers.pingpong = true;
+    const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, from_registers, 1);
     if (!alone.empty()) return refuse({.threads = 2 * kWarpgroup, .kind = apart}, alone);
-    if (results)
-      list_tma_store(2 * kWarpgroup, apart, tiles, block_bytes, static_cast<Index>(results->size()));
+    if (results) list_staged(2 * kWarpgroup, apart, tiles, block_bytes, *results);
   }
 
   void list_mma() {
@@ -203,20 +204,23 @@ class Lister {
     return kCopiedElementUs * elements * static_cast<double>(depth_of(dot)) * waves;
   }
 
-  // The same with the results sent by the copy engine, where the pipeline still hides memory's latency.
+  // The same with the results sent by way of shared memory, where the pipeline still hides memory's latency.
   template <typename Kind>
-  void list_tma_store(int threads, Kind kind, tile::TensorTiles tiles, Index block_bytes, Index results) {
+  void list_staged(int threads, Kind kind, tile::TensorTiles tiles, Index block_bytes,
+                   const std::vector<TileStore>& stores) {
+    const auto results = static_cast<Index>(stores.size());
     const Index groups = threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
     const Index fewest = kFewestStoreStages * results, most = std::max(fewest, kMostStoreStages);
     const Index pipeline = std::min(Index{kind.stages}, (all - fewest * groups * kPieceBytes) / block_bytes);
     kind.stages = static_cast<int>(pipeline);
-    kind.tma_store_stages =
+    kind.store_stages =
         static_cast<int>(std::clamp((all - pipeline * block_bytes) / (groups * kPieceBytes), fewest, most));
     const auto refuse_it = [&](const std::string& why) { refuse({.threads = threads, .kind = kind}, why); };
     if (pipeline < kFewestStages)
-      return refuse_it(fmt::format("tma_store_stages: beside them the pipeline has {} blocks, fewer than {}",
+      return refuse_it(fmt::format("store_stages: beside them the pipeline has {} blocks, fewer than {}",
                                    std::max<Index>(pipeline, 0), kFewestStages));
-    tiles.by_copy_engine = true;
+    tiles.by_copy_engine = stores[0].by_engine;
+    if (!stores[0].by_engine) tiles.leaving_cycles += kRowElementCycles;
     const std::string why = list_group_m({16, 8}, threads, kind, tiles, 1);
     if (!why.empty()) refuse_it(why);
   }
@@ -308,7 +312,7 @@ class Lister {
     const double overlapping = in_order ? kThreeOverlapped : 1;
     const bool in_turns = !wide || mean_rounds(*b2b) < kFewRounds;
     for (const int tma_store : {0, static_cast<int>(kFewestStoreStages)}) {
-      kind.tma_store_stages = tma_store;
+      kind.store_stages = tma_store;
       const double us = (tma_store > 0 ? kB2bTmaStore : 1) * overlapping * by_rounds;
       try_rounds(tile::Rounds::overlapped, (in_turns ? kFa3Pingpong : 1) * us);
       if (groups > 1) try_rounds(tile::Rounds::fa3_pingpong, (in_turns ? 1 : kFa3Pingpong) * us);

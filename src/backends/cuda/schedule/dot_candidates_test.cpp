@@ -39,8 +39,8 @@ TEST(DotCandidates, SwathsThatAreLongerThanTheResultAreRefused) {
 
 TEST(DotCandidates, ResultsThatTheCopyEngineCannotSendAreRefused) {
   EXPECT_TRUE(refuses(candidates_of(8192, DType::f8e4m3), 0,
-                      "tma_store_stages: the result's elements have neither 16 nor 32 bits"));
-  EXPECT_FALSE(refuses(candidates_of(8192, DType::bf16), 0, "tma_store_stages:"));
+                      "store_stages: the result's elements have neither 16 nor 32 bits"));
+  EXPECT_FALSE(refuses(candidates_of(8192, DType::bf16), 0, "store_stages:"));
 }
 
 TEST(DotCandidates, EveryOneHasATimeOrAReason) {

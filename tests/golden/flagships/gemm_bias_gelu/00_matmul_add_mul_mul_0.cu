@@ -1,6 +1,6 @@
-// wgmma_pingpong threads=256 stages=4 group_m=16 tma_store_stages=4; predicted 63.7 us
+// wgmma_pingpong threads=256 stages=4 group_m=16 store_stages=4; predicted 63.7 us
 // matmul_add_mul_mul_0: x bf16[8192,768], w bf16[768,3072], b bf16[3072] -> out bf16[8192,3072]
-// schedule: wgmma_pingpong threads=256 stages=4 group_m=16 tma_store_stages=4
+// schedule: wgmma_pingpong threads=256 stages=4 group_m=16 store_stages=4
 // tiles [128,192]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 24 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -1,6 +1,6 @@
-// wgmma_dot threads=256 stages=6 group_m=16 tma_store_stages=2; predicted 10.1 us
+// wgmma_dot threads=256 stages=6 group_m=16 store_stages=2; predicted 10.1 us
 // matmul_add_add_3: transpose_out bf16[2048,768], ow bf16[768,768], x bf16[2048,768], ob bf16[768] -> add_out bf16[2048,768]
-// schedule: wgmma_dot threads=256 stages=6 group_m=16 tma_store_stages=2
+// schedule: wgmma_dot threads=256 stages=6 group_m=16 store_stages=2
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

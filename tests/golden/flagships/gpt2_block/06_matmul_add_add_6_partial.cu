@@ -1,6 +1,6 @@
-// wgmma_dot threads=256 stages=4 group_m=16 tma_store_stages=4; predicted 16.8 us
+// wgmma_dot threads=256 stages=4 group_m=16 store_stages=4; predicted 16.8 us
 // matmul_add_add_6_partial: mul_out bf16[2048,3072], pw bf16[3072,768] -> partial f32[2,2048,768]
-// schedule: wgmma_dot threads=256 stages=4 group_m=16 tma_store_stages=4
+// schedule: wgmma_dot threads=256 stages=4 group_m=16 store_stages=4
 // tiles [128,192]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 24 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -1,6 +1,6 @@
-// wgmma_dot threads=256 stages=6 group_m=16 tma_store_stages=2; predicted 20.7 us
+// wgmma_dot threads=256 stages=6 group_m=16 store_stages=2; predicted 20.7 us
 // matmul_0_partial: a bf16[128,8192], b bf16[8192,4096] -> partial f32[4,128,4096]
-// schedule: wgmma_dot threads=256 stages=6 group_m=16 tma_store_stages=2
+// schedule: wgmma_dot threads=256 stages=6 group_m=16 store_stages=2
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

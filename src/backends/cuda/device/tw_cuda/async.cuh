@@ -25,6 +25,11 @@ TW_DEVICE void store_shared16(u32 shared, const Vec<u32, 4>& words) {
                "r"(words.v[2]), "r"(words.v[3])
                : "memory");
 }
+TW_DEVICE u32 load_shared(u32 address) {
+  u32 word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+  return word;
+}
 TW_DEVICE Vec<u32, 2> load_shared8(u32 shared) {
   Vec<u32, 2> words;
   asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"

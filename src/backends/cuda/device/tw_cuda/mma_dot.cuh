@@ -27,11 +27,6 @@ TW_DEVICE Vec<u32, 4> load_matrices_transposed(u32 address) {
                : "memory");
   return m;
 }
-TW_DEVICE u32 load_shared(u32 address) {
-  u32 word;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
-  return word;
-}
 // f32 to the nearest of 10 bits of mantissa: the tensor cores themselves would cut the rest off.
 TW_DEVICE u32 to_tf32(u32 bits) {
   u32 rounded;

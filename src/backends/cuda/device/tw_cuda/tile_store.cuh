@@ -133,6 +133,54 @@ TW_DEVICE void send(Stages& out, const TensorMap& map, i32 x, Index... outer) {
   }
   out.next();
 }
+// The words of a row of a piece that begins at row r of it: lane l has the row's l-th.
+TW_DEVICE u32 row_word(u32 piece, u32 r) {
+  const u32 lane = threadIdx.x % 32;
+  return load_shared(piece + r * 128 + ((lane / 4 ^ r % 8) << 4) + lane % 4 * 4);
+}
+// A row of 64 elements of 16 bits, of which `columns` are in the tensor, to where no word needs to begin: from its second element
+// on, where the first does not. All lanes of a warp.
+template <class T>
+TW_DEVICE void store_row(T* to, u32 word, i32 columns) {
+  static_assert(sizeof(T) == 2, "words are rows of their own");
+  const u32 lane = threadIdx.x % 32;
+  u16* const at = reinterpret_cast<u16*>(to);
+  if (columns < 64) {
+    if (i32(2 * lane) < columns) at[2 * lane] = u16(word);
+    if (i32(2 * lane) + 1 < columns) at[2 * lane + 1] = u16(word >> 16);
+    return;
+  }
+  if (reinterpret_cast<u64>(to) % 4 == 0) {
+    reinterpret_cast<u32*>(at)[lane] = word;
+    return;
+  }
+  const u32 next = __shfl_down_sync(~0u, word, 1);
+  if (lane < 31) reinterpret_cast<u32*>(at + 1)[lane] = __byte_perm(word, next, 0x5432);
+  if (lane == 0) at[0] = u16(word);
+  if (lane == 31) at[63] = u16(word >> 16);
+}
+// One of them by the threads, a row a warp at a time: rows are `pitch` elements apart, from `to` on, and need not be aligned; `rows`
+// and `columns` of them are in the tensor. All of the warpgroup have written the piece; it is overwritten behind the next piece's
+// barrier.
+template <class Stages, class T>
+TW_DEVICE void send_rows(Stages& out, T* to, i64 pitch, i32 rows, i32 columns) {
+  const u32 warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
+  const u32 piece = out.piece(0);
+  T* at = to + i64(warp) * pitch;
+#pragma unroll 4
+  for (u32 r = warp; r < 64; r += 4) {
+    if (i32(r) < rows) {
+      const u32 word = row_word(piece, r);
+      if constexpr (sizeof(T) == 2) {
+        store_row(at, word, columns);
+      } else if (i32(lane) < columns) {
+        reinterpret_cast<u32*>(at)[lane] = word;
+      }
+    }
+    at += 4 * pitch;
+  }
+  out.next();
+}
 // A piece of a tile to the stage of the piece that is `ahead` of the next: behind send(), both are free.
 template <int kStages, int kResults, class... Index>
 TW_DEVICE void fetch(const TmaTileStages<kStages, kResults>& in, int ahead, const TensorMap& map, i32 x,

@@ -38,11 +38,11 @@ class DotCompile : public ::testing::Test {
 
 tile::Schedule cutlass_pingpong(int stages, int places = 0) {
   return {.threads = 256,
-          .kind = tile::WgmmaPingpong{.stages = stages, .group_m = 16, .tma_store_stages = places}};
+          .kind = tile::WgmmaPingpong{.stages = stages, .group_m = 16, .store_stages = places}};
 }
 tile::Schedule together(int stages, int places = 0) {
   return {.threads = 256,
-          .kind = tile::WgmmaDot{.stages = stages, .group_m = 16, .tma_store_stages = places}};
+          .kind = tile::WgmmaDot{.stages = stages, .group_m = 16, .store_stages = places}};
 }
 
 MatmulKernel of(DType dtype, Index block_m, Index block_n, bool bias_gelu) {
@@ -145,7 +145,7 @@ TEST_F(DotCompile, ChainsSendTheirResults) {
                        .kind = tile::WgmmaB2b{.stages = 2,
                                               .longest_first = causal,
                                               .rounds = tile::Rounds::fa3_pingpong,
-                                              .tma_store_stages = 2}};
+                                              .store_stages = 2}};
       compile(attention(a), to_string(a), s);
     }
 }

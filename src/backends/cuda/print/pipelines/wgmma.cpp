@@ -53,7 +53,7 @@ void Wgmma::print_body() {
   k_.programs().print_program_ids();
   out_.append(multiply);
   out_.close();
-  if (!plan_.dots.results.empty()) out_.write("close_store_stages();");
+  if (!plan_.dots.results.empty() && plan_.dots.results[0].by_engine) out_.write("close_store_stages();");
   out_.close();
   out_.line("close_pipeline<{}>();", launched_cluster(schedule_));
 }
@@ -90,7 +90,7 @@ void Wgmma::print_exchange_place() {
 void Wgmma::print_tile_barriers() {
   if (plan_.elements.fetched < 0) return;
   need("tile_store");
-  out_.line("__shared__ Barrier tile_full[{}][{}];", warpgroups(), tma_store_stages(schedule_));
+  out_.line("__shared__ Barrier tile_full[{}][{}];", warpgroups(), store_stages(schedule_));
   out_.write("open_tile_stages(tile_full);");
 }
 
@@ -100,7 +100,7 @@ void Wgmma::print_store_stages() {
   need("tile_store");
   const bool fetched = plan_.elements.fetched >= 0;
   out_.line("{0}<{1}, {2}> store_stages{{{3} + u32(group) * {1} * kPieceBytes{4}}};",
-            fetched ? "TmaTileStages" : "TmaStoreStages", tma_store_stages(schedule_),
+            fetched ? "TmaTileStages" : "TmaStoreStages", store_stages(schedule_),
             plan_.dots.results.size(), end_of_blocks(), fetched ? ", tile_full[group]" : "");
 }
 
