@@ -366,10 +366,11 @@ inline constexpr double kSlowerByThreads = 1.6;
 // An element of a block that a thread copies by itself, in one program of a multiprocessor: 88 us for
 // 1001x3333x777 of odd strides, where 25 were predicted (docs/notes/2026-11-24-unaligned-rows.md).
 inline constexpr double kCopiedElementUs = 1.46e-4;
-// Cycles of a multiprocessor for an element of a result whose rows begin anywhere: stored alone from
-// registers, where a warp writes parts of eight rows' sectors (f16 64x(1024x16 . 16x7789): 3,853 us on an
-// H100); and by a warp a row, from shared memory (predicted).
-inline constexpr double kAloneElementCycles = 1.4, kRowElementCycles = 0.04;
+// Cycles of a multiprocessor for an element of a result whose rows begin anywhere, f16 64x(1024x16 .
+// 16x7789): stored alone from registers, where a warp writes parts of eight rows' sectors (3,853 us on an
+// H100); and by a warp a row, from shared memory (817 to 907 us on an H200, where 290 to 340 were predicted
+// without).
+inline constexpr double kAloneElementCycles = 1.4, kRowElementCycles = 0.2;
 
 inline constexpr Index kUnknownTrips = 64;  // what a loop that arguments decide is taken for. Chosen
 inline constexpr Index kMaxPlaces = 8;      // of a pipeline

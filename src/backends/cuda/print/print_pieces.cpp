@@ -69,6 +69,9 @@ void ElementPrinter::print_tile_of_rows(PrintedLoop& loop, std::size_t i, const 
   loop.bounds[i] = loads_.print_bounds(loop, loop.plan->body[i], access);
   const int param = access.op().param;
   loop.addresses[i].base = out_.local(names_.stem(param) + "_tile");
+  const Index blocks = loop.frame.row_steps() / kHalvesOfPiece;
+  loop.addresses[i].row_term = out_.local(names_.stem(param) + "_waiting");
+  out_.line("u32 {}[{}] = {{}};", loop.addresses[i].row_term, blocks);
   out_.line("{}* const {} = {} + {};", element_type(access.view().dtype), loop.addresses[i].base,
             names_.view(param), expressions_.base_offset(access));
 }
@@ -89,7 +92,10 @@ void ElementPrinter::print_sent_rows(const PrintedLoop& loop, std::size_t i, con
   if (!row.is(0))
     at += fmt::format(" + i64({}) * {}", row.str(), expressions_.stride_text(access, access.dim_of(0)));
   if (!column.is(0)) at += " + " + column.str();
-  out_.line("send_rows(store_stages, {}, {}, {}, {});", at,
+  const Index panels = loop.frame.col_steps() / loop.pieces.vectors;
+  out_.line("send_rows(store_stages, {}[{}], {}, {}, {}, {}, {}, {});", loop.addresses[i].row_term,
+            piece.block.is(0) ? "0" : "block", panels > 1 ? "panel > 0" : "false",
+            panels > 1 ? fmt::format("panel < {}", panels - 1) : "false", at,
             expressions_.stride_text(access, access.dim_of(0)),
             b.uniform.empty() ? rows : fmt::format("{} ? {} : 0", b.uniform, rows), columns);
 }

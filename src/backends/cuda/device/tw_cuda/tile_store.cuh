@@ -138,41 +138,45 @@ TW_DEVICE u32 row_word(u32 piece, u32 r) {
   const u32 lane = threadIdx.x % 32;
   return load_shared(piece + r * 128 + ((lane / 4 ^ r % 8) << 4) + lane % 4 * 4);
 }
-// A row of 64 elements of 16 bits, of which `columns` are in the tensor, to where no word needs to begin: from its second element
-// on, where the first does not. All lanes of a warp.
-template <class T>
-TW_DEVICE void store_row(T* to, u32 word, i32 columns) {
-  static_assert(sizeof(T) == 2, "words are rows of their own");
-  const u32 lane = threadIdx.x % 32;
-  u16* const at = reinterpret_cast<u16*>(to);
-  if (columns < 64) {
-    if (i32(2 * lane) < columns) at[2 * lane] = u16(word);
-    if (i32(2 * lane) + 1 < columns) at[2 * lane + 1] = u16(word >> 16);
+// A row of 64 elements of 16 bits, of which `columns` are in the tensor, word by word. Where a word does not begin with the row,
+// words hold the second half of one lane's and the first of the next; `before` is the last element of the piece before, if the row
+// came from one (`follows`), and the last of this one waits if the row goes on. All lanes of a warp.
+TW_DEVICE void store_row(u16* at, u32 word, u32 before, bool follows, bool goes_on, i32 columns) {
+  const i32 lane = i32(threadIdx.x % 32);
+  if (reinterpret_cast<u64>(at) % 4 == 0) {
+    if (2 * lane + 1 < columns)
+      reinterpret_cast<u32*>(at)[lane] = word;
+    else if (2 * lane < columns)
+      at[2 * lane] = u16(word);
     return;
   }
-  if (reinterpret_cast<u64>(to) % 4 == 0) {
-    reinterpret_cast<u32*>(at)[lane] = word;
-    return;
+  const u32 left = __shfl_up_sync(~0u, word, 1);
+  if (2 * lane < columns) {
+    if (lane == 0 && !follows)
+      at[0] = u16(word);
+    else
+      reinterpret_cast<u32*>(at - 1)[lane] = __byte_perm(lane == 0 ? before << 16 : left, word, 0x5432);
   }
-  const u32 next = __shfl_down_sync(~0u, word, 1);
-  if (lane < 31) reinterpret_cast<u32*>(at + 1)[lane] = __byte_perm(word, next, 0x5432);
-  if (lane == 0) at[0] = u16(word);
-  if (lane == 31) at[63] = u16(word >> 16);
+  const i32 end = columns < 64 ? columns : 64;
+  if ((!goes_on || columns <= 64) && end == 2 * lane + 2) at[2 * lane + 1] = u16(word >> 16);
 }
 // One of them by the threads, a row a warp at a time: rows are `pitch` elements apart, from `to` on, and need not be aligned; `rows`
-// and `columns` of them are in the tensor. All of the warpgroup have written the piece; it is overwritten behind the next piece's
-// barrier.
+// and `columns` of them are in the tensor. Lane i of a warp keeps the last element of its i-th row in `waiting`. All of the
+// warpgroup have written the piece; it is overwritten behind the next piece's barrier.
 template <class Stages, class T>
-TW_DEVICE void send_rows(Stages& out, T* to, i64 pitch, i32 rows, i32 columns) {
+TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, T* to, i64 pitch, i32 rows, i32 columns) {
   const u32 warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const u32 piece = out.piece(0);
   T* at = to + i64(warp) * pitch;
 #pragma unroll 4
-  for (u32 r = warp; r < 64; r += 4) {
+  for (u32 i = 0; i < 16; ++i) {
+    const u32 r = 4 * i + warp;
     if (i32(r) < rows) {
       const u32 word = row_word(piece, r);
       if constexpr (sizeof(T) == 2) {
-        store_row(at, word, columns);
+        store_row(reinterpret_cast<u16*>(at), word, __shfl_sync(~0u, waiting, int(i)), follows, goes_on, columns);
+        const u32 last = __shfl_sync(~0u, word, 31) >> 16;
+        waiting = lane == i ? last : waiting;
       } else if (i32(lane) < columns) {
         reinterpret_cast<u32*>(at)[lane] = word;
       }
