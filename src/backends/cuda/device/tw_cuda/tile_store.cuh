@@ -138,50 +138,54 @@ TW_DEVICE u32 row_word(u32 piece, u32 r) {
   const u32 lane = threadIdx.x % 32;
   return load_shared(piece + r * 128 + ((lane / 4 ^ r % 8) << 4) + lane % 4 * 4);
 }
-// A row of 64 elements of 16 bits, of which `columns` are in the tensor, word by word. Where a word does not begin with the row,
-// words hold the second half of one lane's and the first of the next; `before` is the last element of the piece before, if the row
-// came from one (`follows`), and the last of this one waits if the row goes on. All lanes of a warp.
-TW_DEVICE void store_row(u16* at, u32 word, u32 before, bool follows, bool goes_on, i32 columns) {
-  const i32 lane = i32(threadIdx.x % 32);
-  if (reinterpret_cast<u64>(at) % 4 == 0) {
-    if (2 * lane + 1 < columns)
-      reinterpret_cast<u32*>(at)[lane] = word;
-    else if (2 * lane < columns)
-      at[2 * lane] = u16(word);
-    return;
-  }
-  const u32 left = __shfl_up_sync(~0u, word, 1);
-  if (2 * lane < columns) {
-    if (lane == 0 && !follows)
-      at[0] = u16(word);
-    else
-      reinterpret_cast<u32*>(at - 1)[lane] = __byte_perm(lane == 0 ? before << 16 : left, word, 0x5432);
-  }
+// A row of 64 elements of 16 bits, of which `columns` are in the tensor (none where the row is not), word by word. Where no word begins
+// with the row, words hold the second half of one lane's and the first of the next: `left` is the lane's before, of lane 0 the one
+// that was `before`, if the row came from another piece (`follows`); and the last half waits if it goes on. All lanes of a warp.
+TW_DEVICE void store_row(u16* at, u32 word, u32 left, bool follows, bool goes_on, i32 columns) {
+  const i32 first = i32(threadIdx.x % 32) * 2;
+  const bool odd = reinterpret_cast<u64>(at) % 4 != 0;
+  const bool whole = odd ? first < columns && (first > 0 || follows) : first + 1 < columns;
+  if (whole) *reinterpret_cast<u32*>(at + (odd ? first - 1 : first)) = odd ? __byte_perm(left, word, 0x5432) : word;
+  if (follows && goes_on && columns > 64) return;
+  // Halves at the row's ends.
   const i32 end = columns < 64 ? columns : 64;
-  if ((!goes_on || columns <= 64) && end == 2 * lane + 2) at[2 * lane + 1] = u16(word >> 16);
+  if (first < columns && (odd ? first == 0 && !follows : first + 1 == columns)) at[first] = u16(word);
+  if (odd && (!goes_on || columns <= 64) && end == first + 2) at[first + 1] = u16(word >> 16);
 }
 // One of them by the threads, a row a warp at a time: rows are `pitch` elements apart, from `to` on, and need not be aligned; `rows`
-// and `columns` of them are in the tensor. Lane i of a warp keeps the last element of its i-th row in `waiting`. All of the
-// warpgroup have written the piece; it is overwritten behind the next piece's barrier.
+// and `columns` of them are in the tensor. Lane i of a warp keeps the last word of its i-th row in `waiting`. All of the warpgroup
+// have written the piece; it is overwritten behind the next piece's barrier.
 template <class Stages, class T>
 TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, T* to, i64 pitch, i32 rows, i32 columns) {
+  constexpr u32 kTogether = 4;  // rows of which no load waits for another's store
   const u32 warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const u32 piece = out.piece(0);
   T* at = to + i64(warp) * pitch;
-#pragma unroll 4
-  for (u32 i = 0; i < 16; ++i) {
-    const u32 r = 4 * i + warp;
-    if (i32(r) < rows) {
-      const u32 word = row_word(piece, r);
-      if constexpr (sizeof(T) == 2) {
-        store_row(reinterpret_cast<u16*>(at), word, __shfl_sync(~0u, waiting, int(i)), follows, goes_on, columns);
-        const u32 last = __shfl_sync(~0u, word, 31) >> 16;
-        waiting = lane == i ? last : waiting;
-      } else if (i32(lane) < columns) {
-        reinterpret_cast<u32*>(at)[lane] = word;
+#pragma unroll 2
+  for (u32 i = 0; i < 16; i += kTogether) {
+    u32 words[kTogether], left[kTogether];
+#pragma unroll
+    for (u32 j = 0; j < kTogether; ++j) words[j] = row_word(piece, 4 * (i + j) + warp);
+    if constexpr (sizeof(T) == 2) {
+      const u32 before = waiting;
+#pragma unroll
+      for (u32 j = 0; j < kTogether; ++j) {
+        const u32 of_row = __shfl_sync(~0u, before, int(i + j)), last = __shfl_sync(~0u, words[j], 31);
+        left[j] = __shfl_up_sync(~0u, words[j], 1);
+        left[j] = lane == 0 ? of_row : left[j];
+        waiting = lane == i + j ? last : waiting;
       }
     }
-    at += 4 * pitch;
+#pragma unroll
+    for (u32 j = 0; j < kTogether; ++j) {
+      const i32 inside = i32(4 * (i + j) + warp) < rows ? columns : 0;
+      if constexpr (sizeof(T) == 2) {
+        store_row(reinterpret_cast<u16*>(at), words[j], left[j], follows, goes_on, inside);
+      } else if (i32(lane) < inside) {
+        reinterpret_cast<u32*>(at)[lane] = words[j];
+      }
+      at += 4 * pitch;
+    }
   }
   out.next();
 }
