@@ -100,6 +100,7 @@ class Fuser {
   struct Trial {
     Refusal refusal = Refusal::none;
     double floor_saved_s = 0;  // by which pairs are ranked
+    bool is_priced = false;    // else it may yet turn out to save no time
   };
 
   static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
@@ -122,9 +123,8 @@ class Fuser {
       g.group = group, g.price = *now, g.least_s = std::min(g.least_s, now->seconds);
   }
 
-  std::optional<GroupPrice> price(const Group& group, Refusal* why = nullptr) const {
+  std::optional<GroupPrice> price(const Group& group) const {
     const GroupPrice price = plans_.price(graph_, forms_, group);
-    if (why != nullptr) *why = price.refusal;
     return price.refusal == Refusal::none ? std::optional(price) : std::nullopt;
   }
 
@@ -173,14 +173,26 @@ class Fuser {
     const State &a = groups_[index(pair.first)], &b = groups_[index(pair.second)];
     if (a.nodes.size() + b.nodes.size() > kMostExprs) return {Refusal::too_long, 0};
     if (closes_cycle(pair)) return {Refusal::would_cycle, 0};
-    Refusal why = Refusal::none;
-    const std::optional<GroupPrice> merged = price(together(pair.first, pair.second), &why);
-    if (!merged) return {why, 0};
+    const GroupPrice merged = plans_.floor(graph_, forms_, together(pair.first, pair.second));
+    if (merged.refusal != Refusal::none) return {merged.refusal, 0};
+    return {Refusal::none, a.price.floor_s + b.price.floor_s - merged.floor_s};
+  }
+
+  // Kernels are written and predicted when the pair's turn comes: most pairs end before, by other merges.
+  bool saves_time(const Pair& pair) {
+    Trial& trial = trials_.at(pair);
+    if (trial.refusal != Refusal::none || trial.is_priced) return trial.refusal == Refusal::none;
+    const State &a = groups_[index(pair.first)], &b = groups_[index(pair.second)];
+    const GroupPrice merged = plans_.price(graph_, forms_, together(pair.first, pair.second));
     Times apart, one;
-    apart.add(a.price), apart.add(b.price), one.add(*merged);
+    apart.add(a.price), apart.add(b.price), one.add(merged);
     // What is lost on the way to a gain does not add up: merges are measured by the best that was known.
     apart.seconds = a.least_s + b.least_s;
-    return {gains(apart, one) ? Refusal::none : Refusal::no_time_saved, apart.floor_s - one.floor_s};
+    trial.is_priced = true;
+    trial.refusal = merged.refusal;
+    if (trial.refusal == Refusal::none && !gains(apart, one)) trial.refusal = Refusal::no_time_saved;
+    if (trial.refusal != Refusal::none) ranked_.erase({-trial.floor_saved_s, pair});
+    return trial.refusal == Refusal::none;
   }
 
   // Groups are numbered as their first nodes are, so that near ones have near numbers.
@@ -236,28 +248,31 @@ class Fuser {
   // The one whose floors say that it saves most: kernels of a few microseconds are predicted to save a launch
   // each, whatever they have in common. Of equal producers of one group the last: when it runs, what the
   // others leave is there, and what it reads need not wait for them.
-  Pair best() const {
+  std::optional<Pair> best() {
     constexpr double kEqual = 1e-9;
+    while (!ranked_.empty() && !saves_time(ranked_.begin()->second)) {
+    }
+    if (ranked_.empty()) return std::nullopt;
     const auto [least, pair] = *ranked_.begin();
     int producer = pair.first;
     for (int other : tried_with_[index(pair.second)]) {
       if (other >= pair.second || other < producer) continue;
       const Trial& trial = trials_.at({other, pair.second});
-      if (trial.refusal == Refusal::none && -least - trial.floor_saved_s <= kEqual * -least) producer = other;
+      if (-least - trial.floor_saved_s <= kEqual * -least && saves_time({other, pair.second}))
+        producer = other;
     }
-    return {producer, pair.second};
+    return Pair{producer, pair.second};
   }
 
   void merge_pairs() {
     for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
       if (groups_[index(g)].alive) examine(g);
-    while (!ranked_.empty()) {
-      const Pair pair = best();
-      const auto [a, b] = pair;
+    while (const std::optional<Pair> pair = best()) {
+      const auto [a, b] = *pair;
       // Another merge may have closed a path between the two since the trial.
-      if (closes_cycle(pair)) {
-        ranked_.erase({-trials_.at(pair).floor_saved_s, pair});
-        trials_[pair] = {Refusal::would_cycle, 0};
+      if (closes_cycle(*pair)) {
+        ranked_.erase({-trials_.at(*pair).floor_saved_s, *pair});
+        trials_[*pair] = {Refusal::would_cycle, 0};
         continue;
       }
       merge(a, b);
