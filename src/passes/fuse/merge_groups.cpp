@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <unordered_map>
 
 namespace tilewright::passes {
 
@@ -64,9 +65,10 @@ class Fuser {
     for (State& g : groups_) g.group = make_group(g.nodes);
     order_ = GroupOrder(static_cast<int>(groups_.size()));
     tried_with_.resize(groups_.size());
+    buffer_readers_.resize(group_of_.size());
     for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
       for (NodeId s : groups_[index(g)].sources) {
-        buffer_readers_[s].insert(g);
+        insert(buffer_readers_[index(s)], g);
         if (group_of_[index(s)] >= 0) order_.add_edge(group_of_[index(s)], g);
       }
   }
@@ -97,6 +99,9 @@ class Fuser {
         0;  // that its nodes were predicted to take, in this group or in those it was merged from
   };
   using Pair = std::pair<int, int>;  // of groups, the smaller number first
+  struct HashOfPair {
+    std::size_t operator()(const Pair& p) const { return index(p.first) * 0x9e3779b97f4a7c15 + index(p.second); }
+  };
   struct Trial {
     Refusal refusal = Refusal::none;
     double floor_saved_s = 0;  // by which pairs are ranked
@@ -196,33 +201,33 @@ class Fuser {
   }
 
   // Groups are numbered as their first nodes are, so that near ones have near numbers.
-  std::set<Pair> neighbours_of(int g) const {
-    std::set<Pair> pairs;
-    auto add = [&](int other) {
-      if (other != g) pairs.insert({std::min(g, other), std::max(g, other)});
-    };
-    const std::set<int>&readers = order_.readers(g), &writers = order_.writers(g);
+  std::vector<int> neighbours_of(int g) const {
+    std::vector<int> near = siblings_of(g);
+    const std::vector<int>&readers = order_.readers(g), &writers = order_.writers(g);
     std::ptrdiff_t left = kMostNeighbours;
-    for (auto r = readers.begin(); r != readers.end() && left > 0; ++r, --left) add(*r);
+    for (auto r = readers.begin(); r != readers.end() && left > 0; ++r, --left) near.push_back(*r);
     left = kMostNeighbours;
-    for (auto w = writers.rbegin(); w != writers.rend() && left > 0; ++w, --left) add(*w);
-    for (int sibling : siblings_of(g)) add(sibling);
-    return pairs;
+    for (auto w = writers.rbegin(); w != writers.rend() && left > 0; ++w, --left) near.push_back(*w);
+    std::sort(near.begin(), near.end());
+    near.erase(std::unique(near.begin(), near.end()), near.end());
+    return near;
   }
 
   // The nearest of those that read a large buffer that `g` reads.
   std::vector<int> siblings_of(int g) const {
-    std::set<Pair> by_distance;
+    std::vector<Pair> by_distance;
     for (NodeId s : groups_[index(g)].sources) {
       const ir::Type& type = graph_.type(s);
       if (type.shape.size() * static_cast<Index>(size_bytes(type.dtype)) < kSiblingBytes) continue;
-      const std::set<int>& all = buffer_readers_.at(s);
-      const auto own = all.lower_bound(g);
+      const std::vector<int>& all = buffer_readers_[index(s)];
+      const auto own = std::lower_bound(all.begin(), all.end(), g);
       std::ptrdiff_t left = kMostNeighbours;
-      for (auto r = own; r != all.end() && left > 0; ++r, --left) by_distance.insert({*r - g, *r});
+      for (auto r = own; r != all.end() && left > 0; ++r, --left) by_distance.push_back({*r - g, *r});
       left = kMostNeighbours;
-      for (auto r = own; r != all.begin() && left > 0; --left) --r, by_distance.insert({g - *r, *r});
+      for (auto r = own; r != all.begin() && left > 0; --left) --r, by_distance.push_back({g - *r, *r});
     }
+    std::sort(by_distance.begin(), by_distance.end());
+    by_distance.erase(std::unique(by_distance.begin(), by_distance.end()), by_distance.end());
     std::vector<int> nearest;
     for (const auto& [distance, group] : by_distance)
       if (distance > 0 && std::ssize(nearest) < kMostNeighbours) nearest.push_back(group);
@@ -230,11 +235,12 @@ class Fuser {
   }
 
   void examine(int g) {
-    for (const Pair& pair : neighbours_of(g)) {
-      if (trials_.count(pair) || !is_open(pair)) continue;
+    for (int other : neighbours_of(g)) {
+      const Pair pair = std::minmax(g, other);
+      if (other == g || trials_.count(pair) || !is_open(pair)) continue;
       const Trial trial = trials_[pair] = try_merge(pair);
-      tried_with_[index(pair.first)].insert(pair.second);
-      tried_with_[index(pair.second)].insert(pair.first);
+      insert(tried_with_[index(g)], other);
+      insert(tried_with_[index(other)], g);
       if (trial.refusal == Refusal::none) ranked_.insert({-trial.floor_saved_s, pair});
     }
   }
@@ -278,8 +284,8 @@ class Fuser {
       merge(a, b);
       for (int g : {a, b}) {
         for (int other : tried_with_[index(g)]) {
-          forget({std::min(g, other), std::max(g, other)});
-          tried_with_[index(other)].erase(g);
+          forget(std::minmax(g, other));
+          erase(tried_with_[index(other)], g);
         }
         tried_with_[index(g)].clear();
       }
@@ -287,7 +293,7 @@ class Fuser {
     }
     for (const auto& [pair, trial] : trials_) refusals_[pair] = trial.refusal;
     trials_.clear();
-    for (std::set<int>& others : tried_with_) others.clear();
+    for (std::vector<int>& others : tried_with_) others.clear();
   }
 
   // What reads a product's result as a whole row is best served first: attention, a softmax of its own. How
@@ -304,8 +310,8 @@ class Fuser {
     State& b = groups_[static_cast<std::size_t>(from)];
     for (NodeId id : b.nodes) group_of_[index(id)] = into;
     for (NodeId s : b.sources) {
-      buffer_readers_[s].erase(from);
-      buffer_readers_[s].insert(into);
+      erase(buffer_readers_[index(s)], from);
+      insert(buffer_readers_[index(s)], into);
     }
     order_.merge(into, from);
     a.nodes = joined(a.nodes, b.nodes);
@@ -437,9 +443,9 @@ class Fuser {
   std::map<NodeId, std::set<int>> copies_;  // of what was duplicated: the groups that compute it
   std::vector<State> groups_;
   GroupOrder order_{0};
-  std::map<NodeId, std::set<int>> buffer_readers_;  // groups that read a value from memory
-  std::map<Pair, Trial> trials_;
-  std::vector<std::set<int>> tried_with_;     // beside groups_: the other halves of their trials
+  std::vector<std::vector<int>> buffer_readers_;  // groups that read a value from memory; sorted
+  std::unordered_map<Pair, Trial, HashOfPair> trials_;
+  std::vector<std::vector<int>> tried_with_;  // beside groups_: the other halves of their trials; sorted
   std::set<std::pair<double, Pair>> ranked_;  // trials that save time: how much of floors, negative
   std::map<Pair, Refusal> refusals_;
 };
