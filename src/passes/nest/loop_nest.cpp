@@ -331,12 +331,13 @@ namespace {
 std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Group& group,
                                                 Reductions reductions) {
   try {
-    const LoopNest walked = walk_group(graph, group, reductions);
+    LoopNest walked = walk_group(graph, group, reductions);
     const bool dots = walked.has_dots(), may_split = has_divisions(walked);
     std::optional<LoopNest> held;
     for (const SplitReduced split : {SplitReduced::yes, SplitReduced::no}) {
+      const bool is_last = split == SplitReduced::no || !may_split;
       if (split == SplitReduced::no && !may_split) break;  // nothing was split
-      LoopNest nest = walked;
+      LoopNest nest = is_last ? std::move(walked) : walked;
       split_k_variables(nest, split);
       merge_variables(nest);
       if (!fits_frames(nest)) continue;
@@ -347,7 +348,7 @@ std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Gr
       if (nest.reduced_variables().size() <= 1 || !needs_one_reduced_loop(nest)) return nest;
       if (!held && can_be_held(nest)) held = std::move(nest), held->held = true;
     }
-    if (held) return *held;
+    if (held) return std::move(*held);
     return dots ? Refusal::dot_operand_not_plain : Refusal::several_reduced_loops;
   } catch (const Stop& stop) {
     return stop.refusal;

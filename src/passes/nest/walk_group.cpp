@@ -97,8 +97,7 @@ std::optional<Coordinates> Walker::coordinates_behind(NodeId anchor, NodeId id) 
   if (const auto known = behind_anchor_.find(id); known != behind_anchor_.end()) return known->second;
   const Node& n = graph_.node(id);
   const bool moves = n.op->kind == OpClass::transpose || n.op->kind == OpClass::reshape;
-  const bool computes =
-      members_.count(id) != 0 && (n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast);
+  const bool computes = is_member(id) && (n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast);
   std::optional<Coordinates> at;
   for (std::size_t o = 0; (moves || computes) && !at && o < n.operands.size(); ++o)
     at = coordinates_behind(anchor, n.operands[o]);
@@ -184,7 +183,7 @@ void Walker::add_scatter(NodeId id, const Node& n) {
 // Only the block is written: what lies around it is copied there before, or is there already.
 void Walker::add_update(NodeId id, const Node& n) {
   const NodeId stored = storage_node(graph_, n.operands[0]);
-  if (members_.count(stored) || is_inlined(graph_.node(stored)) || ops::has_pitch(graph_.node(stored)))
+  if (is_member(stored) || is_inlined(graph_.node(stored)) || ops::has_pitch(graph_.node(stored)))
     throw Stop{Refusal::indirect_through_fused};
   const Coordinates at = output_coordinates(n.operands[1]);
   const int value = walk(n.operands[1], at, -1);
@@ -227,7 +226,7 @@ int Walker::push(Expr expr) {
   if (reduces) expr.reduced = false;
   code_ += expr.offset.divisions();
   nest_.exprs.push_back(std::move(expr));
-  if (nest_.exprs.size() + code_ > kMostExprs && members_.size() > 1) throw Stop{Refusal::too_long};
+  if (nest_.exprs.size() + code_ > kMostExprs && group_.nodes.size() > 1) throw Stop{Refusal::too_long};
   return static_cast<int>(nest_.exprs.size()) - 1;
 }
 
@@ -248,7 +247,7 @@ int Walker::walk(NodeId id, const Coordinates& at, int mask) {
 int Walker::compute(NodeId id, const Coordinates& at, int mask) {
   const Node& n = graph_.node(id);
   if (is_inlined(n)) return inlined(n, id, at, mask);
-  if (!members_.count(id)) return load(id, linearize(at, ops::stored_shape(n)), mask);
+  if (!is_member(id)) return load(id, linearize(at, ops::stored_shape(n)), mask);
   if (n.op->kind == OpClass::scan && has_matmul_) throw Stop{Refusal::dots_are_not_b2b};
   switch (n.op->kind) {
     case OpClass::pointwise: {

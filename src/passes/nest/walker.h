@@ -26,7 +26,6 @@ class Walker {
       : graph_(graph),
         group_(group),
         reductions_(reductions),
-        members_(group.nodes.begin(), group.nodes.end()),
         has_matmul_(std::any_of(group.nodes.begin(), group.nodes.end(), [&](ir::NodeId id) {
           return graph.node(id).op->kind == ir::OpClass::matmul;
         })) {}
@@ -84,6 +83,9 @@ class Walker {
   };
   Placed placed(const Coordinates& at, ir::NodeId start, const Shape& whole, const Shape& room);
 
+  bool is_member(ir::NodeId id) const {
+    return std::binary_search(group_.nodes.begin(), group_.nodes.end(), id);
+  }
   int push(Expr expr);
   void inherit(Expr& expr, int operand) const;
 
@@ -152,7 +154,6 @@ class Walker {
   const Group& group_;
   Reductions reductions_;
   std::set<ir::NodeId> epilogue_reductions_;  // reductions of what the outer matmul gives
-  std::set<ir::NodeId> members_;
   bool has_matmul_;
   Shape space_;
   bool has_dot_ = false;
