@@ -33,7 +33,10 @@ class InlineVector {
   const T* begin() const { return size_ <= kInside ? few_.data() : many_.data(); }
   const T* end() const { return begin() + size_; }
   const T& operator[](std::size_t i) const { return begin()[i]; }
+  const T& front() const { return *begin(); }
+  const T& back() const { return end()[-1]; }
 
+  void push_back(T element) { insert(end(), std::move(element)); }
   void insert(const T* place, T element) {
     const auto at = place - begin();
     resize(size_ + 1);
