@@ -12,6 +12,7 @@ using ir::NodeId;
 using ir::OpClass;
 
 LoopNest Walker::run() {
+  nest_.exprs.reserve(2 * group_.nodes.size());
   choose_space();
   for (NodeId o : group_.outputs) add_output(o);
   const bool accumulates = std::any_of(nest_.outputs.begin(), nest_.outputs.end(),
@@ -31,6 +32,7 @@ void Walker::drop_unused() {
     if (o.mask >= 0) stored.push_back(o.mask);
   }
   const std::vector<bool> used = nest_.made_of(stored);
+  if (std::find(used.begin(), used.end(), false) == used.end()) return;
   std::vector<int> place(used.size(), -1);
   std::vector<Expr> kept;
   const auto move = [&](int& s) {
@@ -237,10 +239,16 @@ void Walker::inherit(Expr& expr, int operand) const {
 }
 
 int Walker::walk(NodeId id, const Coordinates& at, int mask) {
-  for (const auto& [where, under, expr] : done_[id])
-    if (under == mask && where == at) return expr;
+  const auto last = last_done_.find(id);
+  for (int d = last == last_done_.end() ? -1 : last->second; d >= 0;) {
+    const Done& done = done_[static_cast<std::size_t>(d)];
+    if (done.mask == mask && done.at == at) return done.expr;
+    d = done.before;
+  }
   const int expr = compute(id, at, mask);
-  done_[id].push_back({at, mask, expr});
+  const auto [place, is_first] = last_done_.try_emplace(id, -1);
+  done_.push_back({at, mask, expr, place->second});
+  place->second = static_cast<int>(done_.size()) - 1;
   return expr;
 }
 

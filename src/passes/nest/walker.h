@@ -149,6 +149,7 @@ class Walker {
     Coordinates at;
     int mask;
     int expr;
+    int before;  // the same node's walk before this one, by its number, or -1
   };
   const ir::Graph& graph_;
   const Group& group_;
@@ -168,7 +169,8 @@ class Walker {
   std::vector<bool> reduced_axis_;
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
-  std::unordered_map<ir::NodeId, std::vector<Done>> done_;
+  std::vector<Done> done_;
+  std::unordered_map<ir::NodeId, int> last_done_;  // of a node, in `done_`
   int parts_of_one_ = 0;
   std::size_t code_ = 0;  // beside the exprs: divisions in their offsets, masked loads of parts
   LoopNest nest_;
