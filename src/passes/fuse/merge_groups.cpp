@@ -100,7 +100,9 @@ class Fuser {
   };
   using Pair = std::pair<int, int>;  // of groups, the smaller number first
   struct HashOfPair {
-    std::size_t operator()(const Pair& p) const { return index(p.first) * 0x9e3779b97f4a7c15 + index(p.second); }
+    std::size_t operator()(const Pair& p) const {
+      return index(p.first) * 0x9e3779b97f4a7c15 + index(p.second);
+    }
   };
   struct Trial {
     Refusal refusal = Refusal::none;
@@ -343,9 +345,9 @@ class Fuser {
         Group merged = make_group(joined(consumer.nodes, g.nodes));
         merged.outputs = consumer.group.outputs;
         const std::optional<GroupPrice> again = price(merged);
-        possible = possible && again.has_value();
-        before.add(consumer.price);
-        after.add(again.value_or(GroupPrice()));
+        possible = again.has_value();
+        if (!possible) break;
+        before.add(consumer.price), after.add(*again);
       }
       if (!possible || !gains(before, after)) continue;
       for (NodeId id : g.nodes) {
