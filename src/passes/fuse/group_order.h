@@ -30,8 +30,8 @@ class GroupOrder {
   void place_together(int into, int from);
 
   std::vector<std::vector<int>> readers_, writers_;  // sorted
-  std::vector<int> place_;     // of a group
-  std::vector<int> in_place_;  // the group, or -1: merged into another
+  std::vector<int> place_;                           // of a group
+  std::vector<int> in_place_;                        // the group, or -1: merged into another
   // A search's state: by group the last search that saw it, and the groups that are still to be looked at.
   void begin_search() const;
   bool see(int group) const;

@@ -25,6 +25,7 @@ std::vector<DotTiles> best_first(const std::vector<RankedTiles>& all) {
     best.insert(std::upper_bound(best.begin(), best.end(), r, by_cost), r);
   }
   std::vector<DotTiles> out;
+  out.reserve(best.size());
   for (const RankedTiles& r : best) out.push_back(r.tiles);
   return out;
 }
