@@ -19,8 +19,10 @@ std::string types(const std::vector<Value>& values) {
 }
 
 std::string short_location(const Location& where) {
-  std::string text = at(where);  // " (at file:line)"
-  return text.substr(5, text.size() - 6);
+  const std::string_view path = where.file_name();
+  std::string text(path.substr(path.rfind('/') + 1));
+  text += ':';
+  return text += std::to_string(where.line());
 }
 
 }  // namespace
@@ -336,6 +338,7 @@ std::vector<Value> Builder::materialize(const std::vector<Operand>& operands, st
   for (const Operand& o : operands) {
     if (o.is_literal()) continue;
     if (!dtype) dtype = o.value.dtype();
+    if (o.value.type().shape == shape.extents()) continue;
     auto next = tilewright::broadcast(shape, Shape(o.value.type().shape));
     if (!next) {
       std::vector<Value> values;

@@ -393,12 +393,4 @@ bool is_zeros(const Op* op) { return op && op->kind == OpKind::constant && op->n
 
 LoopPlan plan_loops(const Kernel& kernel, const LoopPolicy& policy) { return Planner(kernel, policy).run(); }
 
-void for_each_step(const Step& step, const std::function<void(const Step&)>& fn) {
-  fn(step);
-  for (const auto& body : step.body) for_each_step(body, fn);
-}
-void for_each_step(const std::vector<Step>& steps, const std::function<void(const Step&)>& fn) {
-  for (const Step& s : steps) for_each_step(s, fn);
-}
-
 }  // namespace tilewright::printer

@@ -9,7 +9,6 @@
 
 #include <tilewright/tile/kernel.h>
 
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -94,8 +93,16 @@ struct LoopPlan {
 };
 
 // The steps in order, each before those of its bodies.
-void for_each_step(const Step& step, const std::function<void(const Step&)>& fn);
-void for_each_step(const std::vector<Step>& steps, const std::function<void(const Step&)>& fn);
+template <class Fn>
+void for_each_step(const Step& step, const Fn& fn) {
+  fn(step);
+  for (const std::vector<Step>& body : step.body)
+    for (const Step& inner : body) for_each_step(inner, fn);
+}
+template <class Fn>
+void for_each_step(const std::vector<Step>& steps, const Fn& fn) {
+  for (const Step& step : steps) for_each_step(step, fn);
+}
 
 // Whether the constant that op is, if any, is a tile of zeros.
 bool is_zeros(const tile::Op* op);

@@ -3,24 +3,12 @@
 #include "passes/fuse/recompute.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace tilewright::passes {
 
 using ir::Graph;
 using ir::NodeId;
 using ir::OpClass;
-
-bool holds(const std::vector<NodeId>& sorted, NodeId id) {
-  return std::binary_search(sorted.begin(), sorted.end(), id);
-}
-
-std::vector<NodeId> joined(const std::vector<NodeId>& a, const std::vector<NodeId>& b) {
-  std::vector<NodeId> out;
-  out.reserve(a.size() + b.size());
-  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
-  return out;
-}
 
 GroupMaker::GroupMaker(const Graph& graph, const std::set<NodeId>& again) {
   const std::size_t nodes = at(graph.size());

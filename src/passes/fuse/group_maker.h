@@ -2,6 +2,7 @@
 // of them leaves in memory.
 #pragma once
 
+#include "passes/fuse/sorted.h"
 #include "passes/nest/loop_nest.h"
 
 #include <set>
@@ -31,10 +32,5 @@ class GroupMaker {
   mutable std::vector<int> made_in_;                   // the last group made with a node
   mutable int made_ = 0;
 };
-
-// Whether a sorted list has it.
-bool holds(const std::vector<ir::NodeId>& sorted, ir::NodeId id);
-// Two sorted lists as one, without repeats.
-std::vector<ir::NodeId> joined(const std::vector<ir::NodeId>& a, const std::vector<ir::NodeId>& b);
 
 }  // namespace tilewright::passes

@@ -22,8 +22,8 @@ GroupOrder::GroupOrder(int groups)
 }
 
 void GroupOrder::add_edge(int writer, int reader) {
-  readers_[at(writer)].insert(reader);
-  writers_[at(reader)].insert(writer);
+  insert(readers_[at(writer)], reader);
+  insert(writers_[at(reader)], writer);
 }
 
 void GroupOrder::begin_search() const {
@@ -48,7 +48,7 @@ bool GroupOrder::has_path_through_third(int a, int b) const {
   while (!open_.empty()) {
     const int group = open_.back();
     open_.pop_back();
-    if (readers(group).count(b) != 0 || seen > kMostVisited) return true;
+    if (holds(readers(group), b) || seen > kMostVisited) return true;
     for (int reader : readers(group)) seen += place_[at(reader)] < end && see(reader);
   }
   return false;
@@ -92,11 +92,11 @@ void GroupOrder::place_together(int into, int from) {
 void GroupOrder::merge(int into, int from) {
   place_together(into, from);
   for (int reader : readers_[at(from)]) {
-    writers_[at(reader)].erase(from);
+    erase(writers_[at(reader)], from);
     if (reader != into) add_edge(into, reader);
   }
   for (int writer : writers_[at(from)]) {
-    readers_[at(writer)].erase(from);
+    erase(readers_[at(writer)], from);
     if (writer != into) add_edge(writer, into);
   }
   readers_[at(from)].clear();

@@ -2,9 +2,9 @@
 // between two groups is all that a path from one to the other can pass.
 #pragma once
 
+#include "passes/fuse/sorted.h"
 #include "passes/nest/index_expr.h"
 
-#include <set>
 #include <vector>
 
 namespace tilewright::passes {
@@ -15,8 +15,8 @@ class GroupOrder {
   explicit GroupOrder(int groups);
 
   void add_edge(int writer, int reader);
-  const std::set<int>& readers(int group) const { return readers_[at(group)]; }
-  const std::set<int>& writers(int group) const { return writers_[at(group)]; }
+  const std::vector<int>& readers(int group) const { return readers_[at(group)]; }
+  const std::vector<int>& writers(int group) const { return writers_[at(group)]; }
 
   // Whether a path from a to b leaves both. Where the search would take long, it says that one does: the two
   // stay apart.
@@ -29,9 +29,9 @@ class GroupOrder {
   std::vector<int> reached_before(int from, int end) const;
   void place_together(int into, int from);
 
-  std::vector<std::set<int>> readers_, writers_;
-  std::vector<int> place_;     // of a group
-  std::vector<int> in_place_;  // the group, or -1: merged into another
+  std::vector<std::vector<int>> readers_, writers_;  // sorted
+  std::vector<int> place_;                           // of a group
+  std::vector<int> in_place_;                        // the group, or -1: merged into another
   // A search's state: by group the last search that saw it, and the groups that are still to be looked at.
   void begin_search() const;
   bool see(int group) const;

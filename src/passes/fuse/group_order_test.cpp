@@ -25,12 +25,12 @@ TEST(GroupOrder, APathThroughAThirdIsOneThatLeavesBoth) {
 TEST(GroupOrder, MergedGroupsReadAndAreReadForBoth) {
   GroupOrder order = diamond();
   order.merge(0, 1);
-  EXPECT_EQ(order.readers(0), (std::set<int>{2, 3}));
-  EXPECT_EQ(order.writers(3), (std::set<int>{0, 2}));
+  EXPECT_EQ(order.readers(0), (std::vector<int>{2, 3}));
+  EXPECT_EQ(order.writers(3), (std::vector<int>{0, 2}));
   EXPECT_TRUE(order.has_path_through_third(0, 3));  // through 2
   order.merge(0, 2);
   EXPECT_FALSE(order.has_path_through_third(0, 3));
-  EXPECT_EQ(order.writers(3), (std::set<int>{0}));
+  EXPECT_EQ(order.writers(3), (std::vector<int>{0}));
 }
 
 // 2 is merged into 0 from behind 1 and 3, of which 0 reaches one: that one comes after both then.

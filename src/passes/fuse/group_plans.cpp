@@ -64,44 +64,63 @@ void name_kernels(Lowered& lowered, const std::string& name) {
 
 }  // namespace
 
-GroupPlans::Known GroupPlans::made(const Graph& graph, const GroupForm& form, const Group& group) {
+std::variant<TiledGroup, Refusal> GroupPlans::tiled(const Graph& graph, const Group& group,
+                                                    GroupWork& work) const {
   auto built = build_loop_nest(graph, group);
-  ++work_.programs;
+  ++work.programs;
   if (const auto* refusal = std::get_if<Refusal>(&built)) {
-    work_.exprs += group.nodes.size();
-    return {.price = {.refusal = *refusal}};
+    work.exprs += group.nodes.size();
+    return *refusal;
   }
-  const LoopNest& nest = std::get<LoopNest>(built);
-  work_.exprs += nest.exprs.size();
+  LoopNest& nest = std::get<LoopNest>(built);
+  work.exprs += nest.exprs.size();
   const Refusal refusal = judged(nest, target_);
-  if (refusal != Refusal::none) return {.price = {.refusal = refusal}};
-  try {
-    const TiledGroup tiled = tile_group(graph, nest, target_);
-    if (tiled.nest.held && tiled.tiles.looped) return {.price = {.refusal = Refusal::several_reduced_loops}};
-    Plan plan{form, tiled.cost, lower(graph, tiled, target_, {.name = std::string(kUnnamed)})};
-    const double floor_s = plan.cost.seconds(target_);
-    const double seconds =
-        target_.predicted_us != nullptr ? predicted_s(graph, plan.lowered, target_) : floor_s;
-    return {.price = {.seconds = seconds, .floor_s = floor_s},
-            .plan = std::make_unique<const Plan>(std::move(plan)),
-            .has_dots = tiled.nest.has_dots()};
-  } catch (const Error&) {  // it cannot be written: not taken, and said why where it is asked for
-    return {.price = {.refusal = Refusal::no_time_saved}};
-  }
+  if (refusal != Refusal::none) return refusal;
+  TiledGroup tiled = tile_group(graph, std::move(nest), target_);
+  if (tiled.nest.held && tiled.tiles.looped) return Refusal::several_reduced_loops;
+  return tiled;
 }
 
-GroupPlans::Known& GroupPlans::known(const Graph& graph, GroupForms& forms, const Group& group) {
-  const Hash128 key = forms.key_of(group);
-  if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  Known made = this->made(graph, forms.of(group), group);
-  if (made.plan) kept_ += group.nodes.size();
-  if (kept_ > kMostKept) made.plan = nullptr;
-  return known_.emplace(key, std::move(made)).first->second;
+void GroupPlans::write(const Graph& graph, const GroupForm& form, const TiledGroup& tiled, Known& known) {
+  Plan plan{form, tiled.cost, lower(graph, tiled, target_, {.name = std::string(kUnnamed)})};
+  known.price.seconds =
+      target_.predicted_us != nullptr ? predicted_s(graph, plan.lowered, target_) : known.price.floor_s;
+  known.has_dots = tiled.nest.has_dots();
+  kept_ += form.nodes.size();
+  if (kept_ <= kMostKept) known.plan = std::make_unique<const Plan>(std::move(plan));
+}
+
+GroupPlans::Known& GroupPlans::known(const Graph& graph, GroupForms& forms, const Group& group,
+                                     Needed needed) {
+  const auto [place, is_new] = known_.try_emplace(forms.key_of(group));
+  Known& known = place->second;
+  const bool is_done = known.is_written || needed == Needed::floor || known.price.refusal != Refusal::none;
+  if (!is_new && is_done) return known;
+  GroupWork again;  // is not counted
+  try {
+    const auto tiled = this->tiled(graph, group, is_new ? work_ : again);
+    if (const auto* refusal = std::get_if<Refusal>(&tiled)) {
+      known.price = {.refusal = *refusal};
+      return known;
+    }
+    known.price.floor_s = std::get<TiledGroup>(tiled).cost.seconds(target_);
+    if (needed == Needed::floor) return known;
+    write(graph, forms.of(group), std::get<TiledGroup>(tiled), known);
+    known.is_written = true;
+  } catch (const Error&) {  // it cannot be written: not taken, and said why where it is asked for
+    known.price = {.refusal = Refusal::no_time_saved};
+  }
+  return known;
+}
+
+GroupPrice GroupPlans::floor(const Graph& graph, GroupForms& forms, const Group& group) {
+  ++work_.asked;
+  return known(graph, forms, group, Needed::floor).price;
 }
 
 GroupPrice GroupPlans::price(const Graph& graph, GroupForms& forms, const Group& group) {
   ++work_.asked;
-  return known(graph, forms, group).price;
+  return known(graph, forms, group, Needed::kernels).price;
 }
 
 PlannedGroup GroupPlans::write_fastest(const Graph& graph, const LoopNest& nest,
@@ -124,7 +143,7 @@ PlannedGroup GroupPlans::write_fastest(const Graph& graph, const LoopNest& nest,
 
 std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupForms& forms,
                                                      const Group& group, const LowerOptions& options) {
-  Known& known = this->known(graph, forms, group);
+  Known& known = this->known(graph, forms, group, Needed::kernels);
   if (known.plan && !options.variants) {
     if (known.has_dots && !known.is_fastest) {
       const LoopNest nest = std::get<LoopNest>(build_loop_nest(graph, group));

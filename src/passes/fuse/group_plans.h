@@ -21,7 +21,7 @@ struct GroupPrice {
 
 // What was asked for, and what it took: counts that do not depend on the machine.
 struct GroupWork {
-  std::size_t asked = 0;     // prices
+  std::size_t asked = 0;     // prices, and floors alone
   std::size_t programs = 0;  // built for them: one for each form
   std::size_t exprs = 0;     // in these
 };
@@ -42,6 +42,8 @@ class GroupPlans {
 
   explicit GroupPlans(const tile::Target& target) : target_(target) {}
   // Groups may be of any graphs; `forms` are those of `graph`.
+  // Without `seconds`: no kernel is written, and one may yet be refused that cannot be.
+  GroupPrice floor(const ir::Graph& graph, GroupForms& forms, const Group& group);
   GroupPrice price(const ir::Graph& graph, GroupForms& forms, const Group& group);
   // The group's kernels, in its own numbers and by `name`; or why it has none.
   std::variant<PlannedGroup, Refusal> plan(const ir::Graph& graph, GroupForms& forms, const Group& group,
@@ -51,14 +53,18 @@ class GroupPlans {
   const GroupWork& work() const { return work_; }
 
  private:
+  enum class Needed : std::uint8_t { floor, kernels };
   struct Known {
     GroupPrice price;
+    bool is_written = false;           // the kernels, which `seconds` are of
     std::unique_ptr<const Plan> plan;  // none where there is none, or no room
     bool has_dots = false;             // may have several tiles
     bool is_fastest = false;           // the plan is by the fastest of them
   };
-  Known made(const ir::Graph& graph, const GroupForm& form, const Group& group);
-  Known& known(const ir::Graph& graph, GroupForms& forms, const Group& group);
+  // A group's tiles, or why it is not worth having.
+  std::variant<TiledGroup, Refusal> tiled(const ir::Graph& graph, const Group& group, GroupWork& work) const;
+  void write(const ir::Graph& graph, const GroupForm& form, const TiledGroup& tiled, Known& known);
+  Known& known(const ir::Graph& graph, GroupForms& forms, const Group& group, Needed needed);
   // By the tiles whose kernels are predicted to be fastest. Only what is taken is worth writing so often:
   // until then a group's price is that of its first tiles.
   PlannedGroup write_fastest(const ir::Graph& graph, const LoopNest& nest, const LowerOptions& options) const;

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <unordered_map>
 
 namespace tilewright::passes {
 
@@ -64,9 +65,10 @@ class Fuser {
     for (State& g : groups_) g.group = make_group(g.nodes);
     order_ = GroupOrder(static_cast<int>(groups_.size()));
     tried_with_.resize(groups_.size());
+    buffer_readers_.resize(group_of_.size());
     for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
       for (NodeId s : groups_[index(g)].sources) {
-        buffer_readers_[s].insert(g);
+        insert(buffer_readers_[index(s)], g);
         if (group_of_[index(s)] >= 0) order_.add_edge(group_of_[index(s)], g);
       }
   }
@@ -97,9 +99,15 @@ class Fuser {
         0;  // that its nodes were predicted to take, in this group or in those it was merged from
   };
   using Pair = std::pair<int, int>;  // of groups, the smaller number first
+  struct HashOfPair {
+    std::size_t operator()(const Pair& p) const {
+      return index(p.first) * 0x9e3779b97f4a7c15 + index(p.second);
+    }
+  };
   struct Trial {
     Refusal refusal = Refusal::none;
     double floor_saved_s = 0;  // by which pairs are ranked
+    bool is_priced = false;    // else it may yet turn out to save no time
   };
 
   static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
@@ -122,9 +130,8 @@ class Fuser {
       g.group = group, g.price = *now, g.least_s = std::min(g.least_s, now->seconds);
   }
 
-  std::optional<GroupPrice> price(const Group& group, Refusal* why = nullptr) const {
+  std::optional<GroupPrice> price(const Group& group) const {
     const GroupPrice price = plans_.price(graph_, forms_, group);
-    if (why != nullptr) *why = price.refusal;
     return price.refusal == Refusal::none ? std::optional(price) : std::nullopt;
   }
 
@@ -173,44 +180,56 @@ class Fuser {
     const State &a = groups_[index(pair.first)], &b = groups_[index(pair.second)];
     if (a.nodes.size() + b.nodes.size() > kMostExprs) return {Refusal::too_long, 0};
     if (closes_cycle(pair)) return {Refusal::would_cycle, 0};
-    Refusal why = Refusal::none;
-    const std::optional<GroupPrice> merged = price(together(pair.first, pair.second), &why);
-    if (!merged) return {why, 0};
+    const GroupPrice merged = plans_.floor(graph_, forms_, together(pair.first, pair.second));
+    if (merged.refusal != Refusal::none) return {merged.refusal, 0};
+    return {Refusal::none, a.price.floor_s + b.price.floor_s - merged.floor_s};
+  }
+
+  // Kernels are written and predicted when the pair's turn comes: most pairs end before, by other merges.
+  bool saves_time(const Pair& pair) {
+    Trial& trial = trials_.at(pair);
+    if (trial.refusal != Refusal::none || trial.is_priced) return trial.refusal == Refusal::none;
+    const State &a = groups_[index(pair.first)], &b = groups_[index(pair.second)];
+    const GroupPrice merged = plans_.price(graph_, forms_, together(pair.first, pair.second));
     Times apart, one;
-    apart.add(a.price), apart.add(b.price), one.add(*merged);
+    apart.add(a.price), apart.add(b.price), one.add(merged);
     // What is lost on the way to a gain does not add up: merges are measured by the best that was known.
     apart.seconds = a.least_s + b.least_s;
-    return {gains(apart, one) ? Refusal::none : Refusal::no_time_saved, apart.floor_s - one.floor_s};
+    trial.is_priced = true;
+    trial.refusal = merged.refusal;
+    if (trial.refusal == Refusal::none && !gains(apart, one)) trial.refusal = Refusal::no_time_saved;
+    if (trial.refusal != Refusal::none) ranked_.erase({-trial.floor_saved_s, pair});
+    return trial.refusal == Refusal::none;
   }
 
   // Groups are numbered as their first nodes are, so that near ones have near numbers.
-  std::set<Pair> neighbours_of(int g) const {
-    std::set<Pair> pairs;
-    auto add = [&](int other) {
-      if (other != g) pairs.insert({std::min(g, other), std::max(g, other)});
-    };
-    const std::set<int>&readers = order_.readers(g), &writers = order_.writers(g);
+  std::vector<int> neighbours_of(int g) const {
+    std::vector<int> near = siblings_of(g);
+    const std::vector<int>&readers = order_.readers(g), &writers = order_.writers(g);
     std::ptrdiff_t left = kMostNeighbours;
-    for (auto r = readers.begin(); r != readers.end() && left > 0; ++r, --left) add(*r);
+    for (auto r = readers.begin(); r != readers.end() && left > 0; ++r, --left) near.push_back(*r);
     left = kMostNeighbours;
-    for (auto w = writers.rbegin(); w != writers.rend() && left > 0; ++w, --left) add(*w);
-    for (int sibling : siblings_of(g)) add(sibling);
-    return pairs;
+    for (auto w = writers.rbegin(); w != writers.rend() && left > 0; ++w, --left) near.push_back(*w);
+    std::sort(near.begin(), near.end());
+    near.erase(std::unique(near.begin(), near.end()), near.end());
+    return near;
   }
 
   // The nearest of those that read a large buffer that `g` reads.
   std::vector<int> siblings_of(int g) const {
-    std::set<Pair> by_distance;
+    std::vector<Pair> by_distance;
     for (NodeId s : groups_[index(g)].sources) {
       const ir::Type& type = graph_.type(s);
       if (type.shape.size() * static_cast<Index>(size_bytes(type.dtype)) < kSiblingBytes) continue;
-      const std::set<int>& all = buffer_readers_.at(s);
-      const auto own = all.lower_bound(g);
+      const std::vector<int>& all = buffer_readers_[index(s)];
+      const auto own = std::lower_bound(all.begin(), all.end(), g);
       std::ptrdiff_t left = kMostNeighbours;
-      for (auto r = own; r != all.end() && left > 0; ++r, --left) by_distance.insert({*r - g, *r});
+      for (auto r = own; r != all.end() && left > 0; ++r, --left) by_distance.push_back({*r - g, *r});
       left = kMostNeighbours;
-      for (auto r = own; r != all.begin() && left > 0; --left) --r, by_distance.insert({g - *r, *r});
+      for (auto r = own; r != all.begin() && left > 0; --left) --r, by_distance.push_back({g - *r, *r});
     }
+    std::sort(by_distance.begin(), by_distance.end());
+    by_distance.erase(std::unique(by_distance.begin(), by_distance.end()), by_distance.end());
     std::vector<int> nearest;
     for (const auto& [distance, group] : by_distance)
       if (distance > 0 && std::ssize(nearest) < kMostNeighbours) nearest.push_back(group);
@@ -218,11 +237,12 @@ class Fuser {
   }
 
   void examine(int g) {
-    for (const Pair& pair : neighbours_of(g)) {
-      if (trials_.count(pair) || !is_open(pair)) continue;
+    for (int other : neighbours_of(g)) {
+      const Pair pair = std::minmax(g, other);
+      if (other == g || trials_.count(pair) || !is_open(pair)) continue;
       const Trial trial = trials_[pair] = try_merge(pair);
-      tried_with_[index(pair.first)].insert(pair.second);
-      tried_with_[index(pair.second)].insert(pair.first);
+      insert(tried_with_[index(g)], other);
+      insert(tried_with_[index(other)], g);
       if (trial.refusal == Refusal::none) ranked_.insert({-trial.floor_saved_s, pair});
     }
   }
@@ -236,35 +256,38 @@ class Fuser {
   // The one whose floors say that it saves most: kernels of a few microseconds are predicted to save a launch
   // each, whatever they have in common. Of equal producers of one group the last: when it runs, what the
   // others leave is there, and what it reads need not wait for them.
-  Pair best() const {
+  std::optional<Pair> best() {
     constexpr double kEqual = 1e-9;
+    while (!ranked_.empty() && !saves_time(ranked_.begin()->second)) {
+    }
+    if (ranked_.empty()) return std::nullopt;
     const auto [least, pair] = *ranked_.begin();
     int producer = pair.first;
     for (int other : tried_with_[index(pair.second)]) {
       if (other >= pair.second || other < producer) continue;
       const Trial& trial = trials_.at({other, pair.second});
-      if (trial.refusal == Refusal::none && -least - trial.floor_saved_s <= kEqual * -least) producer = other;
+      if (-least - trial.floor_saved_s <= kEqual * -least && saves_time({other, pair.second}))
+        producer = other;
     }
-    return {producer, pair.second};
+    return Pair{producer, pair.second};
   }
 
   void merge_pairs() {
     for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
       if (groups_[index(g)].alive) examine(g);
-    while (!ranked_.empty()) {
-      const Pair pair = best();
-      const auto [a, b] = pair;
+    while (const std::optional<Pair> pair = best()) {
+      const auto [a, b] = *pair;
       // Another merge may have closed a path between the two since the trial.
-      if (closes_cycle(pair)) {
-        ranked_.erase({-trials_.at(pair).floor_saved_s, pair});
-        trials_[pair] = {Refusal::would_cycle, 0};
+      if (closes_cycle(*pair)) {
+        ranked_.erase({-trials_.at(*pair).floor_saved_s, *pair});
+        trials_[*pair] = {Refusal::would_cycle, 0};
         continue;
       }
       merge(a, b);
       for (int g : {a, b}) {
         for (int other : tried_with_[index(g)]) {
-          forget({std::min(g, other), std::max(g, other)});
-          tried_with_[index(other)].erase(g);
+          forget(std::minmax(g, other));
+          erase(tried_with_[index(other)], g);
         }
         tried_with_[index(g)].clear();
       }
@@ -272,7 +295,7 @@ class Fuser {
     }
     for (const auto& [pair, trial] : trials_) refusals_[pair] = trial.refusal;
     trials_.clear();
-    for (std::set<int>& others : tried_with_) others.clear();
+    for (std::vector<int>& others : tried_with_) others.clear();
   }
 
   // What reads a product's result as a whole row is best served first: attention, a softmax of its own. How
@@ -289,8 +312,8 @@ class Fuser {
     State& b = groups_[static_cast<std::size_t>(from)];
     for (NodeId id : b.nodes) group_of_[index(id)] = into;
     for (NodeId s : b.sources) {
-      buffer_readers_[s].erase(from);
-      buffer_readers_[s].insert(into);
+      erase(buffer_readers_[index(s)], from);
+      insert(buffer_readers_[index(s)], into);
     }
     order_.merge(into, from);
     a.nodes = joined(a.nodes, b.nodes);
@@ -322,9 +345,9 @@ class Fuser {
         Group merged = make_group(joined(consumer.nodes, g.nodes));
         merged.outputs = consumer.group.outputs;
         const std::optional<GroupPrice> again = price(merged);
-        possible = possible && again.has_value();
-        before.add(consumer.price);
-        after.add(again.value_or(GroupPrice()));
+        possible = again.has_value();
+        if (!possible) break;
+        before.add(consumer.price), after.add(*again);
       }
       if (!possible || !gains(before, after)) continue;
       for (NodeId id : g.nodes) {
@@ -422,9 +445,9 @@ class Fuser {
   std::map<NodeId, std::set<int>> copies_;  // of what was duplicated: the groups that compute it
   std::vector<State> groups_;
   GroupOrder order_{0};
-  std::map<NodeId, std::set<int>> buffer_readers_;  // groups that read a value from memory
-  std::map<Pair, Trial> trials_;
-  std::vector<std::set<int>> tried_with_;     // beside groups_: the other halves of their trials
+  std::vector<std::vector<int>> buffer_readers_;  // groups that read a value from memory; sorted
+  std::unordered_map<Pair, Trial, HashOfPair> trials_;
+  std::vector<std::vector<int>> tried_with_;  // beside groups_: the other halves of their trials; sorted
   std::set<std::pair<double, Pair>> ranked_;  // trials that save time: how much of floors, negative
   std::map<Pair, Refusal> refusals_;
 };

@@ -19,11 +19,6 @@ using ir::Graph;
 using ir::NodeId;
 using ir::OpClass;
 
-void insert(std::vector<NodeId>& sorted, NodeId id) {
-  const auto place = std::lower_bound(sorted.begin(), sorted.end(), id);
-  if (place == sorted.end() || *place != id) sorted.insert(place, id);
-}
-
 // What one output of a group is made of.
 struct Recipe {
   std::vector<NodeId> nodes;   // to be computed, the output among them; sorted

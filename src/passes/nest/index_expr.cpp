@@ -43,7 +43,7 @@ Index floor_div_constant(Index a, Index b) { return a >= 0 ? a / b : -((-a + b -
 
 IndexExpr IndexExpr::variable(int v) {
   IndexExpr e;
-  e.terms_.push_back({1, v, nullptr});
+  e.add({1, v, nullptr});
   return e;
 }
 

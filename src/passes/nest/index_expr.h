@@ -3,6 +3,8 @@
 // simplification uses the variables' ranges.
 #pragma once
 
+#include "base/inline_vector.h"
+
 #include <tilewright/base/shape.h>
 
 #include <functional>
@@ -27,13 +29,14 @@ class IndexExpr {
     int variable = -1;                      // or
     std::shared_ptr<const DivMod> div_mod;  // a floor division or remainder
   };
+  using Terms = InlineVector<Term, 2>;  // of the sums that a training step needs nine in ten have no more
 
   IndexExpr() = default;
   IndexExpr(Index constant) : constant_(constant) {}
   static IndexExpr variable(int v);
 
   Index constant() const { return constant_; }
-  const std::vector<Term>& terms() const { return terms_; }
+  const Terms& terms() const { return terms_; }
   bool is_constant() const { return terms_.empty(); }
   bool is_affine() const;  // no division or remainder left
   // Divisions and remainders, each as often as it is written.
@@ -55,7 +58,7 @@ class IndexExpr {
   void add(const Term& term);
   void join_parts();  // x / d * d + x % d is x
   Index constant_ = 0;
-  std::vector<Term> terms_;  // sorted, no zero factors, no repeats
+  Terms terms_;  // sorted, no zero factors, no repeats
 };
 
 struct IndexExpr::DivMod {

@@ -328,26 +328,33 @@ bool has_divisions(const LoopNest& nest) {
 
 namespace {
 
+// With its variables split and merged, where that can be a kernel; `held` where tiles must hold what it
+// reduces.
+std::optional<LoopNest> judged(LoopNest nest, SplitReduced split) {
+  split_k_variables(nest, split);
+  merge_variables(nest);
+  if (!fits_frames(nest)) return std::nullopt;
+  turn_added_dots(nest);
+  if (!has_plain_operands(nest) || !reduces_along_rows(nest) || !inner_dots_follow_the_loop(nest) ||
+      !dots_share_the_loop(nest) || !can_reduce_in_epilogue(nest))
+    return std::nullopt;
+  nest.held = nest.reduced_variables().size() > 1 && needs_one_reduced_loop(nest);
+  return nest.held && !can_be_held(nest) ? std::nullopt : std::optional(std::move(nest));
+}
+
 std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Group& group,
                                                 Reductions reductions) {
   try {
-    const LoopNest walked = walk_group(graph, group, reductions);
+    LoopNest walked = walk_group(graph, group, reductions);
     const bool dots = walked.has_dots(), may_split = has_divisions(walked);
-    std::optional<LoopNest> held;
-    for (const SplitReduced split : {SplitReduced::yes, SplitReduced::no}) {
-      if (split == SplitReduced::no && !may_split) break;  // nothing was split
-      LoopNest nest = walked;
-      split_k_variables(nest, split);
-      merge_variables(nest);
-      if (!fits_frames(nest)) continue;
-      turn_added_dots(nest);
-      if (!has_plain_operands(nest) || !reduces_along_rows(nest) || !inner_dots_follow_the_loop(nest) ||
-          !dots_share_the_loop(nest) || !can_reduce_in_epilogue(nest))
-        continue;
-      if (nest.reduced_variables().size() <= 1 || !needs_one_reduced_loop(nest)) return nest;
-      if (!held && can_be_held(nest)) held = std::move(nest), held->held = true;
+    std::optional<LoopNest> nest;
+    if (may_split) nest = judged(walked, SplitReduced::yes);
+    if (!nest || nest->held) {
+      std::optional<LoopNest> whole =
+          judged(std::move(walked), may_split ? SplitReduced::no : SplitReduced::yes);
+      if (whole && (!nest || !whole->held)) nest = std::move(whole);
     }
-    if (held) return *held;
+    if (nest) return std::move(*nest);
     return dots ? Refusal::dot_operand_not_plain : Refusal::several_reduced_loops;
   } catch (const Stop& stop) {
     return stop.refusal;

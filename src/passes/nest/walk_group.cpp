@@ -12,6 +12,7 @@ using ir::NodeId;
 using ir::OpClass;
 
 LoopNest Walker::run() {
+  nest_.exprs.reserve(2 * group_.nodes.size());
   choose_space();
   for (NodeId o : group_.outputs) add_output(o);
   const bool accumulates = std::any_of(nest_.outputs.begin(), nest_.outputs.end(),
@@ -31,6 +32,7 @@ void Walker::drop_unused() {
     if (o.mask >= 0) stored.push_back(o.mask);
   }
   const std::vector<bool> used = nest_.made_of(stored);
+  if (std::find(used.begin(), used.end(), false) == used.end()) return;
   std::vector<int> place(used.size(), -1);
   std::vector<Expr> kept;
   const auto move = [&](int& s) {
@@ -97,8 +99,7 @@ std::optional<Coordinates> Walker::coordinates_behind(NodeId anchor, NodeId id) 
   if (const auto known = behind_anchor_.find(id); known != behind_anchor_.end()) return known->second;
   const Node& n = graph_.node(id);
   const bool moves = n.op->kind == OpClass::transpose || n.op->kind == OpClass::reshape;
-  const bool computes =
-      members_.count(id) != 0 && (n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast);
+  const bool computes = is_member(id) && (n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast);
   std::optional<Coordinates> at;
   for (std::size_t o = 0; (moves || computes) && !at && o < n.operands.size(); ++o)
     at = coordinates_behind(anchor, n.operands[o]);
@@ -184,7 +185,7 @@ void Walker::add_scatter(NodeId id, const Node& n) {
 // Only the block is written: what lies around it is copied there before, or is there already.
 void Walker::add_update(NodeId id, const Node& n) {
   const NodeId stored = storage_node(graph_, n.operands[0]);
-  if (members_.count(stored) || is_inlined(graph_.node(stored)) || ops::has_pitch(graph_.node(stored)))
+  if (is_member(stored) || is_inlined(graph_.node(stored)) || ops::has_pitch(graph_.node(stored)))
     throw Stop{Refusal::indirect_through_fused};
   const Coordinates at = output_coordinates(n.operands[1]);
   const int value = walk(n.operands[1], at, -1);
@@ -227,7 +228,7 @@ int Walker::push(Expr expr) {
   if (reduces) expr.reduced = false;
   code_ += expr.offset.divisions();
   nest_.exprs.push_back(std::move(expr));
-  if (nest_.exprs.size() + code_ > kMostExprs && members_.size() > 1) throw Stop{Refusal::too_long};
+  if (nest_.exprs.size() + code_ > kMostExprs && group_.nodes.size() > 1) throw Stop{Refusal::too_long};
   return static_cast<int>(nest_.exprs.size()) - 1;
 }
 
@@ -238,17 +239,23 @@ void Walker::inherit(Expr& expr, int operand) const {
 }
 
 int Walker::walk(NodeId id, const Coordinates& at, int mask) {
-  for (const auto& [where, under, expr] : done_[id])
-    if (under == mask && where == at) return expr;
+  const auto last = last_done_.find(id);
+  for (int d = last == last_done_.end() ? -1 : last->second; d >= 0;) {
+    const Done& done = done_[static_cast<std::size_t>(d)];
+    if (done.mask == mask && done.at == at) return done.expr;
+    d = done.before;
+  }
   const int expr = compute(id, at, mask);
-  done_[id].push_back({at, mask, expr});
+  const auto [place, is_first] = last_done_.try_emplace(id, -1);
+  done_.push_back({at, mask, expr, place->second});
+  place->second = static_cast<int>(done_.size()) - 1;
   return expr;
 }
 
 int Walker::compute(NodeId id, const Coordinates& at, int mask) {
   const Node& n = graph_.node(id);
   if (is_inlined(n)) return inlined(n, id, at, mask);
-  if (!members_.count(id)) return load(id, linearize(at, ops::stored_shape(n)), mask);
+  if (!is_member(id)) return load(id, linearize(at, ops::stored_shape(n)), mask);
   if (n.op->kind == OpClass::scan && has_matmul_) throw Stop{Refusal::dots_are_not_b2b};
   switch (n.op->kind) {
     case OpClass::pointwise: {

@@ -1,4 +1,5 @@
 // Walks reductions, scans and dots: what may share the reduced variables of the space.
+#include "ops/rows.h"
 #include "passes/nest/walker.h"
 
 namespace tilewright::passes {
@@ -119,7 +120,7 @@ NodeId Walker::epilogue_reduction_of(NodeId id) const {
     const NodeId next = open.back();
     open.pop_back();
     if (epilogue_reductions_.count(next)) return next;
-    if (!members_.count(next) && !is_inlined(graph_.node(next))) continue;
+    if (!is_member(next) && !is_inlined(graph_.node(next))) continue;
     for (NodeId o : graph_.node(next).operands)
       if (seen.insert(o).second) open.push_back(o);
   }

@@ -30,7 +30,7 @@ int Walker::inlined(const Node& n, NodeId id, const Coordinates& at, int mask) {
   // A reshape of memory is that memory, counted in other axes: what no coordinates of the source undo again.
   if (n.op->kind == OpClass::reshape)
     if (const NodeId stored = storage_node(graph_, id);
-        !members_.count(stored) && !is_inlined(graph_.node(stored)) && !ops::has_pitch(graph_.node(stored)))
+        !is_member(stored) && !is_inlined(graph_.node(stored)) && !ops::has_pitch(graph_.node(stored)))
       return load(stored, linearize(at, n.type.shape), mask);
   const Shape& from = graph_.type(n.operands[0]).shape;
   Coordinates inner(static_cast<std::size_t>(from.rank()));
@@ -54,7 +54,7 @@ Coordinates Walker::reshape(const Coordinates& at, const Shape& to, const Shape&
   Coordinates moved = delinearize(linearize(at, to), from, nest_.extents);
   std::size_t divisions = 0;
   for (const IndexExpr& e : moved) divisions += e.divisions();
-  if (divisions > kMostExprs && members_.size() > 1) throw Stop{Refusal::too_long};
+  if (divisions > kMostExprs && group_.nodes.size() > 1) throw Stop{Refusal::too_long};
   return moved;
 }
 
@@ -180,7 +180,7 @@ int Walker::take_along(const Node& n, Coordinates at, int mask) {
 
 int Walker::dynamic_slice(const Node& n, const Coordinates& at, int mask) {
   const NodeId source = n.operands[0], stored = storage_node(graph_, source);
-  if (members_.count(stored) || is_inlined(graph_.node(stored)) ||
+  if (is_member(stored) || is_inlined(graph_.node(stored)) ||
       (ops::has_pitch(graph_.node(stored)) && stored != source))
     throw Stop{Refusal::indirect_through_fused};
   const Shape& shape = graph_.type(source).shape;
@@ -217,7 +217,7 @@ std::pair<int, IndexExpr> Walker::moved_index(int index) const {
 int Walker::indirect(NodeId source, Coordinates at, int axis, int index, int mask) {
   const Shape& shape = graph_.type(source).shape;
   const NodeId stored = storage_node(graph_, source);
-  if (members_.count(stored) || is_inlined(graph_.node(stored))) throw Stop{Refusal::indirect_through_fused};
+  if (is_member(stored) || is_inlined(graph_.node(stored))) throw Stop{Refusal::indirect_through_fused};
   const auto [from, moved] = moved_index(index);
   at[static_cast<std::size_t>(axis)] = moved;
   if (ops::has_pitch(graph_.node(stored)) && stored != source) throw Stop{Refusal::indirect_through_fused};

@@ -26,7 +26,6 @@ class Walker {
       : graph_(graph),
         group_(group),
         reductions_(reductions),
-        members_(group.nodes.begin(), group.nodes.end()),
         has_matmul_(std::any_of(group.nodes.begin(), group.nodes.end(), [&](ir::NodeId id) {
           return graph.node(id).op->kind == ir::OpClass::matmul;
         })) {}
@@ -84,6 +83,9 @@ class Walker {
   };
   Placed placed(const Coordinates& at, ir::NodeId start, const Shape& whole, const Shape& room);
 
+  bool is_member(ir::NodeId id) const {
+    return std::binary_search(group_.nodes.begin(), group_.nodes.end(), id);
+  }
   int push(Expr expr);
   void inherit(Expr& expr, int operand) const;
 
@@ -147,12 +149,12 @@ class Walker {
     Coordinates at;
     int mask;
     int expr;
+    int before;  // the same node's walk before this one, by its number, or -1
   };
   const ir::Graph& graph_;
   const Group& group_;
   Reductions reductions_;
   std::set<ir::NodeId> epilogue_reductions_;  // reductions of what the outer matmul gives
-  std::set<ir::NodeId> members_;
   bool has_matmul_;
   Shape space_;
   bool has_dot_ = false;
@@ -167,7 +169,8 @@ class Walker {
   std::vector<bool> reduced_axis_;
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
-  std::unordered_map<ir::NodeId, std::vector<Done>> done_;
+  std::vector<Done> done_;
+  std::unordered_map<ir::NodeId, int> last_done_;  // of a node, in `done_`
   int parts_of_one_ = 0;
   std::size_t code_ = 0;  // beside the exprs: divisions in their offsets, masked loads of parts
   LoopNest nest_;

@@ -153,7 +153,7 @@ std::vector<DotTiles> tiles_by_share(const DotProblem& p, const std::vector<DotT
   std::vector<RankedTiles> all;
   all.reserve(fit.size());
   for (const DotTile& t : fit) all.push_back(ranked(t));
-  return best_first(std::move(all));
+  return best_first(all);
 }
 
 std::vector<DotTiles> matrix_tiles(const DotProblem& p, const MatrixChoice& by, const Target& target) {

@@ -130,10 +130,12 @@ LoopNest with_sums(const ir::Graph& graph, const LoopNest& nest) {
 }
 
 // The rows of what is added up as they were written: blocks of the result are stored along its rows.
-LoopNest with_rows_first(LoopNest nest) {
-  if (nest.transposed) exchange_added_dots(nest);
-  nest.transposed = false;
-  return nest;
+std::optional<LoopNest> with_rows_first(const LoopNest& nest) {
+  if (!nest.transposed) return std::nullopt;
+  LoopNest out = nest;
+  exchange_added_dots(out);
+  out.transposed = false;
+  return out;
 }
 
 // Rows that one loop sums: each takes a register for every element that a thread holds of a block, which is
@@ -274,21 +276,21 @@ bool is_computed_row(const LoopNest& nest) {
 
 }  // namespace
 
-LoopNest best_form(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
+std::optional<LoopNest> other_form(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
   if (target.vector_dots.sum_rows == 0)  // its dots know few rows, but not of what is computed
-    return is_computed_row(nest) ? with_sums(graph, nest) : with_rows_first(nest);
-  if (std::find(nest.extents.begin(), nest.extents.end(), 0) != nest.extents.end()) return nest;
+    return is_computed_row(nest) ? std::optional(with_sums(graph, nest)) : with_rows_first(nest);
+  if (std::find(nest.extents.begin(), nest.extents.end(), 0) != nest.extents.end()) return std::nullopt;
   if (nest.accumulates_scaled() && !target.any_size && !b2b_on_matrix_unit(nest, target))
-    return few_added_rows(graph, nest, target).value_or(nest);
-  if (nest.dot() < 0 || nest.is_b2b() || has_other_reductions(nest)) return nest;
+    return few_added_rows(graph, nest, target);
+  if (nest.dot() < 0 || nest.is_b2b() || has_other_reductions(nest)) return std::nullopt;
   const DotAxes axes = dot_axes(nest);
   if (axes.m < 0 || axes.n < 0) return with_sums(graph, with_shared_columns(nest));
   const int few = nest.extents[at(axes.m)] <= nest.extents[at(axes.n)] ? axes.m : axes.n;
-  if (nest.extents[at(few)] > most_rows(nest, nest.dot(), target) || target.any_size) return nest;
-  if (dot_on_matrix_unit(nest, target)) return nest;
+  if (nest.extents[at(few)] > most_rows(nest, nest.dot(), target) || target.any_size) return std::nullopt;
+  if (dot_on_matrix_unit(nest, target)) return std::nullopt;
   LoopNest rows = unrolled(nest, few);
   // Each row has views of its own.
-  return view_count(rows) <= kMaxViews ? with_sums(graph, rows) : nest;
+  return view_count(rows) <= kMaxViews ? std::optional(with_sums(graph, rows)) : std::nullopt;
 }
 
 }  // namespace tilewright::passes

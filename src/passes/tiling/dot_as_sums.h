@@ -9,7 +9,8 @@
 namespace tilewright::passes {
 
 // The program in the form that `target` runs best: its dot as it is, or as sums of products in the dot's
-// accumulator, one for each of the few rows, all in one loop over the operand they share.
-LoopNest best_form(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target);
+// accumulator, one for each of the few rows, all in one loop over the operand they share. Nothing where that
+// is how it stands.
+std::optional<LoopNest> other_form(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target);
 
 }  // namespace tilewright::passes

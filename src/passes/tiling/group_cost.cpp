@@ -182,19 +182,24 @@ GroupCost group_cost(const ir::Graph& graph, const CutProgram& cut, const tile::
     cost.dots = dot_rate(nest, target);
     cost.waiting_s = waiting_seconds(graph, nest, tiles, target);
   }
-  const std::vector<std::vector<bool>> depends = dependence(nest);
-  std::map<ir::NodeId, double> read;
+  std::vector<std::vector<bool>> depends;  // where a load asks for it
+  std::vector<std::pair<ir::NodeId, double>> read;
   for (std::size_t i = 0; i < nest.exprs.size(); ++i) {
     const Expr& s = nest.exprs[i];
     if (s.kind != Expr::Kind::load || s.node < 0) continue;
     const ir::Type& type = graph.type(s.node);
+    if (!s.dynamic.empty() && depends.empty()) depends = dependence(nest);
     const double elements = s.dynamic.empty()
                                 ? std::min(touched(s.offset, nest), static_cast<double>(type.shape.size()))
                                 : std::min(points[i], picked(nest, i, depends));
-    double& bytes = read[s.node];
-    bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
+    read.push_back({s.node, elements * static_cast<double>(size_bytes(type.dtype))});
   }
-  for (const auto& [node, bytes] : read) cost.move(bytes, bytes_of(graph.type(node)), target);
+  std::sort(read.begin(), read.end());
+  for (std::size_t i = 0; i < read.size(); ++i) {  // of a node's loads the one that reads most
+    const auto& [node, bytes] = read[i];
+    if (i + 1 == read.size() || read[i + 1].first != node)
+      cost.move(bytes, bytes_of(graph.type(node)), target);
+  }
   for (const ProgramOutput& o : nest.outputs) {
     if (o.node < 0) continue;  // partial results: small beside what they are made of
     const ir::Type& type = graph.type(o.node);

@@ -88,25 +88,34 @@ class PackedTiles {
     return all + merge;
   }
 
+  // What even parts of an axis become in whole units, the longest first.
+  static std::vector<Index> edges(Index size, Index most, Index unit) {
+    constexpr Index kMostTried = 32;
+    std::vector<Index> out;
+    const Index fewest = ceil_div(size, most);
+    for (Index parts = fewest; parts < fewest + kMostTried && parts <= size; ++parts) {
+      const Index edge = std::min(round_up(ceil_div(size, parts), unit), size);
+      if (out.empty() || edge != out.back()) out.push_back(edge);
+    }
+    return out;
+  }
+
   std::vector<DotTiles> blocks() const {
-    constexpr Index kMostTried = 32;  // along each axis
     const Index lanes = target_.vector_bytes / 4, bytes = p_.operand_bytes();
     const bool widened = bytes == 2 && cuts_.widens;
     const tile::PackedUnit* by = unit();
     const Index row_unit = by ? by->rows : cuts_.register_rows, column_unit = by ? by->columns : lanes;
     const Index bk = by ? even_block(p_.k, by->depth_bytes / bytes, by->step_bytes / bytes)
                         : even_block(p_.k, cuts_.depth_bytes / (widened ? 4 : bytes), 16);
+    const std::vector<Index> rows = edges(p_.m, cuts_.most_rows, row_unit),
+                             columns = edges(p_.n, cuts_.most_columns, column_unit);
+    const Index most_split_k = p_.split_k ? std::min(Index{target_.units}, p_.k / bk) : 1;
     std::vector<RankedTiles> all;
-    for (Index i = ceil_div(p_.m, cuts_.most_rows), tried = 0; tried < kMostTried && i <= p_.m; ++i, ++tried)
-      for (Index j = ceil_div(p_.n, cuts_.most_columns), other = 0; other < kMostTried && j <= p_.n;
-           ++j, ++other)
-        for (Index split_k = 1; split_k <= (p_.split_k ? Index{target_.units} : 1) && split_k * bk <= p_.k;
-             ++split_k) {
-          const Index bm = std::min(round_up(ceil_div(p_.m, i), row_unit), p_.m),
-                      bn = std::min(round_up(ceil_div(p_.n, j), column_unit), p_.n);
-          if (p_.is_held(bm, bn)) all.push_back({{bm, bn, bk, split_k}, cycles(bm, bn, split_k, lanes)});
-        }
-    return best_first(std::move(all));
+    for (const Index bm : rows)
+      for (const Index bn : columns)
+        for (Index split_k = 1; p_.is_held(bm, bn) && split_k <= most_split_k; ++split_k)
+          all.push_back({{bm, bn, bk, split_k}, cycles(bm, bn, split_k, lanes)});
+    return best_first(all);
   }
 
   const DotProblem& p_;

@@ -13,7 +13,7 @@ struct RankedTiles {
 };
 
 // The fastest first; of equals, the first.
-std::vector<DotTiles> best_first(std::vector<RankedTiles> all);
+std::vector<DotTiles> best_first(const std::vector<RankedTiles>& all);
 // The same, with at most two numbers of splits for each edge, so that what is measured differs in kind.
 std::vector<DotTiles> best_of_each(std::vector<RankedTiles> all);
 

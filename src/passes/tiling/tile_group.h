@@ -16,7 +16,7 @@ struct TiledGroup {
 };
 
 // `nest` is as build_loop_nest() gives it.
-TiledGroup tile_group(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target);
+TiledGroup tile_group(const ir::Graph& graph, LoopNest nest, const tile::Target& target);
 // The same by each of the tiles that it may have (rank_tiles).
 std::vector<TiledGroup> tile_group_by_all(const ir::Graph& graph, const LoopNest& nest,
                                           const tile::Target& target);

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <numeric>
 #include <set>
 
@@ -22,15 +21,15 @@ using printer::Step;
 using tile::OpKind;
 using tile::ValueId;
 
-std::vector<int> long_axes(const std::vector<Index>& shape) {
-  std::vector<int> axes;
+Axes long_axes(const std::vector<Index>& shape) {
+  Axes axes;
   for (std::size_t i = 0; i < shape.size(); ++i)
     if (shape[i] != 1) axes.push_back(static_cast<int>(i));
   return axes;
 }
 
 int side_of_axis(const printer::ElementLoop& loop, ThreadLayout layout, int axis) {
-  const std::vector<int> axes = long_axes(loop.shape);
+  const Axes axes = long_axes(loop.shape);
   const auto at = std::find(axes.begin(), axes.end(), axis);
   if (at == axes.end() || layout.part == Part::one) return -1;
   if (layout.part == Part::rows) return 0;
@@ -53,11 +52,11 @@ bool same_spread(const Layouts& layouts, ThreadLayout a, ThreadLayout b) {
 
 namespace {
 
-void for_each_loop(const std::vector<Step>& steps, const std::function<void(const ElementLoop&)>& fn) {
-  for (const Step& s : steps) {
+template <class Fn>
+void for_each_loop(const std::vector<Step>& steps, const Fn& fn) {
+  for_each_step(steps, [&](const Step& s) {
     if (s.kind == Step::Kind::elements) fn(s.loop);
-    for (const auto& body : s.body) for_each_loop(body, fn);
-  }
+  });
 }
 
 Index elements(const std::vector<Index>& shape) {
@@ -66,7 +65,7 @@ Index elements(const std::vector<Index>& shape) {
 
 // The tile axis of an instruction's value that walks the loop's innermost long axis, or -1.
 int column_axis(const ElementLoop& loop, const Instr& in) {
-  const std::vector<int> axes = long_axes(loop.shape);
+  const Axes axes = long_axes(loop.shape);
   if (axes.empty()) return -1;
   for (std::size_t a = 0; a < in.axes.size(); ++a)
     if (in.axes[a] == axes.back()) return static_cast<int>(a);
@@ -189,7 +188,7 @@ class Assigner {
 
   // Down the columns of a tile, or along an axis that may lie so.
   static bool may_scan_rows(const ElementLoop& loop) {
-    const std::vector<int> axes = long_axes(loop.shape);
+    const Axes axes = long_axes(loop.shape);
     return std::any_of(loop.body.begin(), loop.body.end(), [&](const Instr& in) {
       return in.kind == Instr::Kind::scan && !axes.empty() &&
              (axes.size() == 1 || in.op->axis != axes.back());
@@ -205,7 +204,7 @@ class Assigner {
       return refuse("programs: side by side are those of tiles of two axes, and stay in their threads");
     bool crosses_threads = false;
     for_each_loop(input_.plan.steps, [&](const ElementLoop& loop) {
-      const std::vector<int> axes = long_axes(loop.shape);
+      const Axes axes = long_axes(loop.shape);
       for (const Instr& in : loop.body)
         if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan)
           crosses_threads = crosses_threads || axes.size() != 2 || in.op->axis != axes[0];
@@ -228,7 +227,7 @@ class Assigner {
 
   // The frame for a tile shape; rank 1 and unit axes give a single row.
   int frame_of(const std::vector<Index>& tile_shape) {
-    const std::vector<int> axes = long_axes(tile_shape);
+    const Axes axes = long_axes(tile_shape);
     TileFrame f;
     f.cols = axes.empty() ? 1 : tile_shape[static_cast<std::size_t>(axes.back())];
     f.rows = axes.size() < 2 ? 1 : tile_shape[static_cast<std::size_t>(axes[0])];
@@ -311,7 +310,7 @@ class Assigner {
 
   void place_loops_of_two_axes() {
     for_each_loop(input_.plan.steps, [&](const ElementLoop& loop) {
-      const std::vector<int> axes = long_axes(loop.shape);
+      const Axes axes = long_axes(loop.shape);
       if (axes.empty()) out_.loops[&loop] = ThreadLayout{};
       if (axes.size() != 2) return;
       const ThreadLayout layout{frame_of(loop.shape), Part::all};
@@ -322,7 +321,7 @@ class Assigner {
 
   // What a loop of two axes says about the buffers it touches: those of its own shape are spread like it, its
   // reductions like its rows or columns; and one that it reads along one axis would best be spread so.
-  void place_buffers(const ElementLoop& loop, const Instr& in, int frame, const std::vector<int>& axes) {
+  void place_buffers(const ElementLoop& loop, const Instr& in, int frame, const Axes& axes) {
     if (in.value < 0 || input_.kernel.type(in.value).rank() == 0) return;
     const ValueId v = storage(in.value);
     const std::size_t rank = long_axes(shape(in.value)).size();
@@ -412,7 +411,7 @@ class Assigner {
   }
 
   Index main_rows() const {
-    const std::vector<int> axes = long_axes(main_);
+    const Axes axes = long_axes(main_);
     return axes.size() < 2 ? 1 : main_[static_cast<std::size_t>(axes[0])];
   }
 
@@ -461,7 +460,7 @@ MainShape main_shape(const tile::Kernel& kernel, const printer::LoopPlan& plan,
     if (elements(loop.shape) > elements(largest)) largest = loop.shape;
   });
   MainShape out;
-  const std::vector<int> axes = long_axes(largest);
+  const Axes axes = long_axes(largest);
   if (axes.empty()) return out;
   out.cols = largest[static_cast<std::size_t>(axes.back())];
   if (axes.size() == 2) out.rows = largest[static_cast<std::size_t>(axes[0])];

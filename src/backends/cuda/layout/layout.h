@@ -19,6 +19,7 @@
 
 #include "backends/printer/loop_plan.h"
 #include "backends/printer/value_range.h"
+#include "base/inline_vector.h"
 
 #include <tilewright/base/error.h>
 #include <tilewright/tile/schedule.h>
@@ -77,7 +78,8 @@ bool same_spread(const Layouts& layouts, ThreadLayout a, ThreadLayout b);
 // The blocks of a cluster share the rows of a tile, not the columns of one row.
 bool shares_rows(const tile::Schedule& schedule);
 // Axes longer than 1, in order.
-std::vector<int> long_axes(const std::vector<Index>& shape);
+using Axes = InlineVector<int, 2>;
+Axes long_axes(const std::vector<Index>& shape);
 // Where an axis of a loop that stands in `place` lies in its frame: 0 down the rows, 1 along the columns; -1
 // where it is of one element, or in one thread.
 int side_of_axis(const printer::ElementLoop& loop, ThreadLayout layout, int axis);

@@ -103,7 +103,7 @@ Status check_kind(const Kernel& kernel, const tile::MmaB2b& kind, CudaPlan& plan
     if (d.a < 0 && (!stands_as_accumulator(plan, d.op->operands[0]) || f.threads_per_row != kQuad))
       return refusal("dot: operand a does not stand in registers as an accumulator");
   }
-  if (Status why = check_loops(kernel, plan, plan.loops.steps); !why) return why;
+  if (Status why = check_loops(kernel, plan, plan.loops->steps); !why) return why;
   for (const B2bBlock& b : b2b.blocks)
     for (const B2bBlock::Fetch& f : b.fetches) {
       TensorOperand o = b.operand;
@@ -134,13 +134,13 @@ Status place_blocks(const tile::MmaB2b& kind, CudaPlan& plan) {
 }
 
 const TileFrame& result_frame(const CudaPlan& plan, const Op& dot) {
-  const auto layout = plan.layouts.buffers.find(plan.loops.storage(dot.results[0]));
+  const auto layout = plan.layouts.buffers.find(plan.loops->storage(dot.results[0]));
   TW_CHECK(layout != plan.layouts.buffers.end(), "a dot's result has no registers");
   return plan.layouts.frame(layout->second);
 }
 
 bool stands_as_accumulator(const CudaPlan& plan, tile::ValueId operand) {
-  const auto left = plan.layouts.buffers.find(plan.loops.storage(operand));
+  const auto left = plan.layouts.buffers.find(plan.loops->storage(operand));
   return left != plan.layouts.buffers.end() && left->second.part == Part::all &&
          plan.layouts.frame(left->second).map == RowMap::mma;
 }

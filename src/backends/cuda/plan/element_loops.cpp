@@ -20,12 +20,14 @@ using tile::Op;
 using tile::OpKind;
 using tile::ValueId;
 
-void join_exchanges(const tile::Kernel& kernel, printer::LoopPlan& plan, ElementLoops& loops) {
+std::map<ValueId, ValueId> join_exchanges(const tile::Kernel& kernel, printer::LoopPlan& plan) {
+  std::map<ValueId, ValueId> max_of_sum;
   for (const JoinedExchange& e : joined_exchanges(kernel, plan)) {
-    loops.max_of_sum[e.sum] = e.max;
+    max_of_sum[e.sum] = e.max;
     const auto first = plan.steps.begin() + e.first, second = plan.steps.begin() + e.second;
     std::rotate(first + 1, second, second + 1);  // the scalars between the two wait for both
   }
+  return max_of_sum;
 }
 
 namespace {

@@ -43,8 +43,8 @@ struct ElementLoops {
   }
 };
 
-// Puts the reduction of a sum of powers behind that of its maximum.
-void join_exchanges(const tile::Kernel& kernel, printer::LoopPlan& plan, ElementLoops& loops);
+// Puts the reduction of a sum of powers behind that of its maximum; gives ElementLoops::max_of_sum.
+std::map<tile::ValueId, tile::ValueId> join_exchanges(const tile::Kernel& kernel, printer::LoopPlan& plan);
 
 struct ElementsInput {
   const tile::Kernel& kernel;

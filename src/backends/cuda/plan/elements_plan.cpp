@@ -19,7 +19,7 @@ Status place_blocks(const tile::LibraryCall&, CudaPlan&) { return Unit{}; }
 
 Status check_kind(const tile::Kernel& kernel, const tile::ElementLoops& kind, CudaPlan& plan) {
   if (kind.stages <= 1) return Unit{};
-  plan.staged = find_staged_loads({kernel, plan.loops, plan.ranges, plan.schedule}, plan.layouts);
+  plan.staged = find_staged_loads({kernel, *plan.loops, plan.ranges, plan.schedule}, plan.layouts);
   if (plan.staged.empty())
     return refusal(fmt::format("stages={}: no load that can be copied ahead", kind.stages));
   if (plan.layouts.is_packed()) return refusal("stages: programs side by side do not walk");

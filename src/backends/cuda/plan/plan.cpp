@@ -28,7 +28,7 @@ Status check_order(const Kernel& kernel, const tile::Schedule& s) {
 
 Status check_shared(const Kernel& kernel, CudaPlan& plan) {
   plan.shared.of_cluster =
-      cluster_exchange_bytes({kernel, plan.loops, plan.ranges, plan.schedule}, plan.layouts);
+      cluster_exchange_bytes({kernel, *plan.loops, plan.ranges, plan.schedule}, plan.layouts);
   constexpr Index kMostOfCluster = kMostStaticSharedBytes - kStaticSharedBytes;
   if (plan.shared.of_cluster > kMostOfCluster)
     return refusal(fmt::format("needs {} bytes of shared memory for what a cluster exchanges, has {}",
@@ -51,10 +51,13 @@ const Result<DotUse>& KernelPlanner::dots(const tile::Schedule& s) {
 }
 
 // What plan_for() looks at.
-const printer::LoopPlan& KernelPlanner::loops(const tile::Schedule& s, const DotUse& dots) {
+const KernelPlanner::Loops& KernelPlanner::loops(const tile::Schedule& s, const DotUse& dots) {
   const auto key = std::tuple(s.kind.index(), crowded(kernel_, s), rounds(s) != tile::Rounds::apart);
   const auto known = loops_.find(key);
-  return known != loops_.end() ? known->second : loops_[key] = plan_for(kernel_, s, dots);
+  if (known != loops_.end()) return known->second;
+  printer::LoopPlan plan = plan_for(kernel_, s, dots);
+  auto joined = join_exchanges(kernel_, plan);
+  return loops_[key] = {std::make_shared<const printer::LoopPlan>(std::move(plan)), std::move(joined)};
 }
 
 Result<CudaPlan> KernelPlanner::plan(const tile::Schedule& schedule) {
@@ -67,16 +70,17 @@ Result<CudaPlan> KernelPlanner::plan(const tile::Schedule& schedule) {
   CudaPlan plan;
   plan.schedule = schedule, plan.options = options_;
   plan.dots = *dots;
-  plan.loops = loops(schedule, plan.dots);
+  const Loops& loops = this->loops(schedule, plan.dots);
+  plan.loops = loops.plan;
+  plan.elements.max_of_sum = loops.max_of_sum;
   plan.ranges = ranges_;
-  join_exchanges(kernel_, plan.loops, plan.elements);
-  auto layouts = assign_layouts({kernel_, plan.loops, plan.ranges, schedule});
+  auto layouts = assign_layouts({kernel_, *plan.loops, plan.ranges, schedule});
   if (!layouts) return layouts.error();
   plan.layouts = std::move(*layouts);
   plan.maps = tensor_blocks(kernel_, schedule, plan.dots);
   const auto check = [&](const auto& kind) { return check_kind(kernel_, kind, plan); };
   if (Status s = std::visit(check, plan.schedule.kind); !s) return s.error();
-  if (Status s = plan_elements({kernel_, schedule, plan.loops, plan.layouts, plan.dots}, plan.elements); !s)
+  if (Status s = plan_elements({kernel_, schedule, *plan.loops, plan.layouts, plan.dots}, plan.elements); !s)
     return s.error();
   plan.shared.exchanged = plan.elements.exchanged_bytes;
   const auto layout = [&](const auto& kind) { return place_blocks(kind, plan); };

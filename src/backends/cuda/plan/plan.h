@@ -13,6 +13,7 @@
 #include "backends/cuda/plan/element_loops.h"
 
 #include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -36,7 +37,7 @@ struct SharedMemory {
 struct CudaPlan {
   tile::Schedule schedule;
   PlanOptions options;
-  printer::LoopPlan loops;
+  std::shared_ptr<const printer::LoopPlan> loops;  // of the schedules that share it
   std::vector<printer::ValueRange> ranges;
   Layouts layouts;
   DotUse dots;
@@ -65,14 +66,18 @@ class KernelPlanner {
   Result<CudaPlan> plan(const tile::Schedule& schedule);
 
  private:
+  struct Loops {
+    std::shared_ptr<const printer::LoopPlan> plan;
+    std::map<tile::ValueId, tile::ValueId> max_of_sum;  // ElementLoops
+  };
   const Result<DotUse>& dots(const tile::Schedule& schedule);
-  const printer::LoopPlan& loops(const tile::Schedule& schedule, const DotUse& dots);
+  const Loops& loops(const tile::Schedule& schedule, const DotUse& dots);
 
   const tile::Kernel& kernel_;
   PlanOptions options_;
   std::vector<printer::ValueRange> ranges_;
   std::map<std::pair<std::size_t, bool>, Result<DotUse>> dots_;  // by kind and whether results are sent
-  std::map<std::tuple<std::size_t, bool, bool>, printer::LoopPlan> loops_;  // see loops()
+  std::map<std::tuple<std::size_t, bool, bool>, Loops> loops_;   // see loops()
 };
 
 Result<CudaPlan> plan_kernel(const tile::Kernel& kernel, const tile::Schedule& schedule,

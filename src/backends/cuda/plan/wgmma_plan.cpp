@@ -156,7 +156,7 @@ Status check_kind(const Kernel& kernel, const tile::WgmmaB2b& kind, CudaPlan& pl
   if (kind.rounds == tile::Rounds::fa3_pingpong && plan.schedule.threads <= kWarpgroup)
     return refusal("fa3_pingpong: wants several warpgroups");
   if (kind.rounds == tile::Rounds::apart) return Unit{};
-  auto rounds = overlap_rounds(kernel, b2b, plan.loops, plan.layouts);
+  auto rounds = overlap_rounds(kernel, b2b, *plan.loops, plan.layouts);
   if (!rounds) return rounds.error();
   plan.rounds = std::move(*rounds);
   return Unit{};

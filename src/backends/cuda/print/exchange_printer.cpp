@@ -52,7 +52,7 @@ void ExchangePrinter::move_through_stage(const Registers& r, StageSide side, con
   loop.thread = k_.programs().thread(loop.frame);
   const TileFrame& f = loop.frame;
   const bool vectors = r.layout.part != Part::rows && f.vector > 1;
-  const std::vector<int> axes = long_axes(stage.shape);
+  const Axes axes = long_axes(stage.shape);
   registers_.for_registers(r, [&] {
     if (vectors) out_.unrolled("v", f.vector);
     const std::string row = row_text(loop), col = col_text(loop) + (f.vector > 1 ? " + v" : "");

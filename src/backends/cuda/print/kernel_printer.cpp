@@ -41,7 +41,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
     : kernel_(kernel),
       plan_(plan),
       schedule_(plan.schedule),
-      loops_(plan.loops),
+      loops_(*plan.loops),
       ranges_(plan.ranges),
       layouts_(plan.layouts),
       dot_(plan.dots.dot),
@@ -49,7 +49,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
       facts_(kernel),
       accuracy_(facts_.accuracy),
       crowded_(crowded(kernel, plan.schedule)),
-      names_(kernel, plan.loops) {}
+      names_(kernel, *plan.loops) {}
 
 backends::Source KernelPrinter::run(Pipeline& pipeline) {
   pipeline_ = &pipeline;

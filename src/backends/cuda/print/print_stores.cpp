@@ -71,7 +71,7 @@ void ElementPrinter::print_wait_for_readers(const std::vector<const Op*>& effect
     return (op.kind == OpKind::load || op.kind == OpKind::gather) && over.count(op.param) > 0;
   };
   const auto walks_all = [](const ElementLoop& loop, const std::vector<int>& axes) {
-    const std::vector<int> all = long_axes(loop.shape);
+    const Axes all = long_axes(loop.shape);
     return std::all_of(all.begin(), all.end(),
                        [&](int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); });
   };

@@ -78,7 +78,8 @@ class Candidates {
       return;
     kind.stages = 2;
     s.kind = kind;
-    if (!find_staged_loads({kernel_, plan->loops, plan->ranges, s}, plan->layouts).empty()) (void)evaluate(s);
+    if (!find_staged_loads({kernel_, *plan->loops, plan->ranges, s}, plan->layouts).empty())
+      (void)evaluate(s);
   }
 
   Result<CudaPlan> evaluate(const tile::Schedule& s) {

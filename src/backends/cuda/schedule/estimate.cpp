@@ -76,17 +76,17 @@ double registers_of(const Layouts& layouts, ValueId v, const tile::Kernel& kerne
 }
 
 // Buffers an element loop reads and writes, by storage.
-void touched(const printer::LoopPlan& plan, const Step& step, std::set<ValueId>& reads,
-             std::set<ValueId>& writes) {
+void touched(const printer::LoopPlan& plan, const Step& step, std::vector<ValueId>& reads,
+             std::vector<ValueId>& writes) {
   for (const Instr& in : step.loop.body) {
     if (in.value < 0 || in.kind == Instr::Kind::compute) continue;
-    (in.kind == Instr::Kind::reload ? reads : writes).insert(plan.storage(in.value));
+    (in.kind == Instr::Kind::reload ? reads : writes).push_back(plan.storage(in.value));
   }
   if (step.op)
-    for (ValueId v : step.op->operands) reads.insert(plan.storage(v));
+    for (ValueId v : step.op->operands) reads.push_back(plan.storage(v));
   if (step.op)
-    for (ValueId v : step.op->results) writes.insert(plan.storage(v));
-  for (auto [from, to] : step.moves) reads.insert(plan.storage(from)), writes.insert(plan.storage(to));
+    for (ValueId v : step.op->results) writes.push_back(plan.storage(v));
+  for (auto [from, to] : step.moves) reads.push_back(plan.storage(from)), writes.push_back(plan.storage(to));
   for (const auto& body : step.body)
     for (const Step& inner : body) touched(plan, inner, reads, writes);
 }
@@ -205,7 +205,7 @@ class WorkCounter {
   // Elements of the vector that one load of an indexed access brings, 1 where it takes them one by one.
   Index vector_of(const ElementLoop& loop, const Instr& in) const {
     constexpr Index kWidestAccess = 16;
-    const std::vector<int> axes = long_axes(loop.shape);
+    const Axes axes = long_axes(loop.shape);
     if (axes.empty() || in.op->kind != OpKind::gather) return 1;
     const auto side_of = [&](int axis) { return axis == axes.back() ? 1 : axis == axes.front() ? 0 : -1; };
     const auto size =
@@ -306,12 +306,12 @@ bool computes_one_by_one(const ElementLoop& loop) {
 // way.
 double tile_registers(const tile::Kernel& kernel, const CudaPlan& plan, const std::set<const Op*>& staged,
                       double& bytes_ahead) {
-  const std::vector<Step>& steps = plan.loops.steps;
+  const std::vector<Step>& steps = plan.loops->steps;
   const Layouts& layouts = plan.layouts;
-  std::vector<std::set<ValueId>> reads(steps.size()), writes(steps.size());
-  for (std::size_t i = 0; i < steps.size(); ++i) touched(plan.loops, steps[i], reads[i], writes[i]);
+  std::vector<std::vector<ValueId>> reads(steps.size()), writes(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) touched(*plan.loops, steps[i], reads[i], writes[i]);
   std::set<ValueId> in_shared;
-  for (const Op* op : staged) in_shared.insert(plan.loops.storage(op->results[0]));
+  for (const Op* op : staged) in_shared.insert(plan.loops->storage(op->results[0]));
   struct Life {
     std::size_t first_written, last_read;  // steps
     double registers;
@@ -381,7 +381,7 @@ double lines_of_a_warp(const TileFrame& f, double row_bytes, double column_bytes
 double line_visits(const tile::Kernel& kernel, const CudaPlan& plan) {
   double visits = 0;
   for (const auto& [loop, place] : plan.layouts.loops) {
-    const std::vector<int> axes = long_axes(loop->shape);
+    const Axes axes = long_axes(loop->shape);
     if (place.part != Part::all || axes.empty()) continue;
     const TileFrame& f = plan.layouts.frame(place);
     for (const Instr& in : loop->body) {
