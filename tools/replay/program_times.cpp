@@ -21,7 +21,7 @@ namespace tilewright::replay {
 
 struct Wanted {
   std::size_t kernels = 40;
-  bool sources = false, memory = false, graph = false;
+  bool sources = false, memory = false, graph = false, recompute = false;
 };
 
 namespace {
@@ -123,7 +123,8 @@ int run(const std::string& file, const std::string& target, const Wanted& wanted
   const Machine machine = make_machine(target);
   const auto graph = ir::parse(text_of(file), ops::all_ops());
   if (!graph) throw Error(file + ": " + graph.error().message);
-  const passes::Compiled compiled = passes::run_pipeline(*graph, machine.target, {});
+  const passes::Compiled compiled = passes::run_pipeline(
+      *graph, machine.target, {.recompute = wanted.recompute ? Recompute::always : Recompute::by_cost});
   std::vector<Launches> launches = launches_of(compiled.plan, machine, wanted.sources);
   const auto time = [](const Launches& l) { return l.count * l.predicted_us; };
   double total = 0;
@@ -161,6 +162,7 @@ int main(int argc, char** argv) {
   app.add_option("--kernels", wanted.kernels, "how many are shown");
   app.add_flag("--sources", wanted.sources, "with their tile IR and printed text");
   app.add_flag("--memory", wanted.memory, "and the temporaries that are alive when most bytes are");
+  app.add_flag("--recompute", wanted.recompute, "with large values computed again wherever they may be");
   app.add_flag("--graph", wanted.graph, "and the graph after the passes, with what was not fused and why");
   CLI11_PARSE(app, argc, argv);
   try {

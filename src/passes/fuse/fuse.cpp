@@ -34,8 +34,23 @@ std::set<NodeId> casts_beside(const Graph& graph, const std::set<NodeId>& casts,
   return out;
 }
 
+constexpr double kShareOfTime = 0.01;  // of a program's predicted time (chosen)
+
+// Whether storing the values that are of `all` and not of `some` takes a share of the program's time that
+// another fusion of the whole is worth.
+bool takes_time(const FusionInput& input, const std::set<NodeId>& all, const std::set<NodeId>& some,
+                double seconds) {
+  double bytes = 0;
+  for (const NodeId id : all)
+    if (some.count(id) == 0) bytes += 2 * bytes_of(input.graph.type(id));
+  return bytes > kShareOfTime * seconds * input.target.memory_bytes_per_s;
+}
+
+// What values may be computed again for: large ones to save memory, too; others where that is clearly faster.
+enum class ToSave { time, memory };
+
 Fusion choose_recomputation(const FusionInput& input, Recompute recompute, const std::set<NodeId>& again,
-                            Alternatives both) {
+                            ToSave what, Alternatives both) {
   const Graph& graph = input.graph;
   const tile::Target& target = input.target;
   double bytes = 0, affected = 0;
@@ -52,7 +67,9 @@ Fusion choose_recomputation(const FusionInput& input, Recompute recompute, const
   }
   if (bytes == 0) return std::move(both.stored);  // everything that reads them is one kernel already
   const double more = both.recomputed.seconds - both.stored.seconds;
-  const bool worth = more < 0 || (!target.cache_holds(bytes) && more <= (slowest(bytes) - 1) * affected);
+  const bool worth = what == ToSave::time ? more < -target.prediction_error * affected
+                                          : more < 0 || (!target.cache_holds(bytes) &&
+                                                         more <= (slowest(bytes) - 1) * affected);
   const bool chosen = recompute == Recompute::always || worth;
   Fusion& taken = chosen ? both.recomputed : both.stored;
   taken.recomputing = fmt::format(
@@ -69,13 +86,17 @@ Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recomp
   const FusionInput input{graph, plans->target(), *plans, forms};
   const std::set<NodeId> casts = widening_casts(graph);
   Fusion out = merge_groups(input, casts);
+  const auto try_again = [&](const std::set<NodeId>& again, ToSave what) {
+    std::set<NodeId> all = casts_beside(graph, casts, again);
+    all.insert(again.begin(), again.end());
+    out = choose_recomputation(input, recompute, again, what, {std::move(out), merge_groups(input, all)});
+  };
   if (recompute != Recompute::never) {
-    const std::set<NodeId> again = recomputable(graph, recompute == Recompute::always ? 1 : kMuchLarger);
-    if (!again.empty()) {
-      std::set<NodeId> all = casts_beside(graph, casts, again);
-      all.insert(again.begin(), again.end());
-      out = choose_recomputation(input, recompute, again, {std::move(out), merge_groups(input, all)});
-    }
+    const bool always = recompute == Recompute::always;
+    const std::set<NodeId> large = recomputable(graph, always ? 1 : kMuchLarger);
+    if (!large.empty()) try_again(large, ToSave::memory);
+    const std::set<NodeId> larger = always ? large : recomputable(graph, 1);
+    if (takes_time(input, larger, large, out.seconds)) try_again(larger, ToSave::time);
   }
   if (recompute != Recompute::never) recompute_outputs(graph, *plans, forms, out);
   out.work = plans->work();
