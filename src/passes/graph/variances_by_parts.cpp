@@ -22,6 +22,7 @@ constexpr Index kMostOfPart =
     1 << 12;  // elements that a program of a part holds: beyond, blocks are few and slow (chosen)
 constexpr Index kLeastOfPart = 1 << 8;  // below, what a part leaves is no small share of it (chosen)
 constexpr Index kPartsOfUnit = 16;      // so that all units have work, and wait for memory together (chosen)
+constexpr Index kMostUneven = 8;        // times shorter than it should be, for want of a divisor (chosen)
 constexpr Index kFewColumns = 16;       // beside one another in a program that reduces down columns (chosen)
 constexpr Index kLeastOfFew = 1 << 15;  // elements for which a second kernel is worth its launch (chosen)
 constexpr std::size_t kMostSteps = 16;  // from a mean to its sum
@@ -71,78 +72,98 @@ std::optional<Squares> squares_of(const Graph& graph, const Node& n) {
   return found;
 }
 
-// How the elements that are summed are cut: axis `axis` of x, after the axes up to it have been merged from
-// `first` on, is `parts` runs of `length` elements.
-struct Cut {
-  Index first = 0, axis = 0, parts = 1, length = 1;
-};
+// How many elements of each axis of x are in a part: all of an axis that is not summed.
+using PartShape = std::vector<Index>;
 
-// The last axes that are summed and adjacent are cut where a divisor fits; other summed axes only add parts.
-std::optional<Cut> cut_of(const Shape& shape, const std::vector<Index>& axes, const tile::Target& target) {
-  Index outer = 1, run = 1;
-  Cut cut{axes.back(), axes.back()};
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    const bool adjacent = outer == 1 && (axis == axes.rbegin() || *axis + 1 == cut.first);
-    if (adjacent) cut.first = *axis;
-    (adjacent ? run : outer) *= shape[static_cast<int>(*axis)];
-  }
-  const Index summed = outer * run;
+// The largest divisor of `extent` that is at most `most`.
+Index divisor(Index extent, Index most) {
+  Index d = std::min(extent, most);
+  while (d > 1 && extent % d != 0) --d;
+  return std::max<Index>(d, 1);
+}
+
+// Summed axes from the last on, as much of them as a program holds; nullopt where parts are not worth it.
+std::optional<PartShape> part_of(const Shape& shape, const std::vector<Index>& axes,
+                                 const tile::Target& target) {
+  Index summed = 1;
+  for (Index axis : axes) summed *= shape[static_cast<int>(axis)];
   if (summed == 0) return std::nullopt;
-  const Index results = shape.size() / summed;
   const bool down_columns = axes.back() + 1 != shape.rank();
   const Index beside = down_columns ? std::min(kFewColumns, shape[shape.rank() - 1]) : 1;
   const Index held = target.held_elements(4) / beside;
-  const Index programs = std::max<Index>(results / beside, 1);
-  const Index on_chip = held * target.max_cluster;
+  const Index programs = std::max<Index>(shape.size() / summed / beside, 1);
   const bool idle = 2 * programs * target.max_cluster <= target.units && shape.size() >= kLeastOfFew;
-  if (summed <= on_chip && !idle) return std::nullopt;
+  if (summed <= held * target.max_cluster && !idle) return std::nullopt;
   const Index even = shape.size() / (kPartsOfUnit * target.units);
   const Index wanted = std::min(held, std::clamp(even, kLeastOfPart, kMostOfPart) / beside);
-  for (Index length = std::min(run, wanted); 8 * length >= wanted && length > 1; --length) {
-    if (run % length != 0) continue;
-    cut.length = length;
-    cut.parts = run / length;
-    return outer * cut.parts > 1 ? std::optional(cut) : std::nullopt;
+  PartShape part(shape.begin(), shape.end());
+  Index length = 1;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    Index& extent = part[static_cast<std::size_t>(*axis)];
+    extent = divisor(extent, std::max<Index>(wanted / length, 1));
+    length *= extent;
   }
-  return std::nullopt;
+  return length < summed && length > 1 && kMostUneven * length >= wanted ? std::optional(part) : std::nullopt;
 }
 
-// x with the cut's axes apart: those that are summed within a part, and those that the parts are along.
+bool is_cut(Index within, Index extent) { return within > 1 && within < extent; }
+
+// x's shape in which a summed axis that is cut is two: parts, and elements of one.
+Shape apart_shape(const Shape& shape, const PartShape& part) {
+  std::vector<Index> extents;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const Index within = part[static_cast<std::size_t>(axis)];
+    const bool cut = is_cut(within, shape[axis]);
+    extents.push_back(cut ? shape[axis] / within : shape[axis]);
+    if (cut) extents.push_back(within);
+  }
+  return Shape(extents);
+}
+
+// x with summed axes that are cut in two: the axes that are summed within a part, and those that the parts
+// are along.
 struct Parts {
   Value x;
   std::vector<Index> within, along;
 };
 
-Shape cut_shape(const Shape& shape, const Cut& cut, bool is_mean) {
-  std::vector<Index> extents;
-  for (Index axis = 0; axis < shape.rank(); ++axis) {
-    if (axis >= cut.first && axis < cut.axis) continue;
-    if (axis == cut.axis) {
-      extents.push_back(is_mean ? 1 : cut.parts);
-      extents.push_back(is_mean ? 1 : cut.length);
-    } else {
-      extents.push_back(shape[static_cast<int>(axis)]);
-    }
+Parts apart(Value x, const std::vector<Index>& axes, const PartShape& part) {
+  const Shape& shape = x.shape();
+  Parts out{ops::reshape(x, apart_shape(shape, part)), {}, {}};
+  Index more = 0;  // axes that those before were cut into
+  for (Index axis : axes) {
+    const Index within = part[static_cast<std::size_t>(axis)], extent = shape[static_cast<int>(axis)];
+    const bool cut = is_cut(within, extent);
+    if (cut || within == 1) out.along.push_back(axis + more);
+    if (cut) ++more;
+    if (cut || within > 1) out.within.push_back(axis + more);
   }
-  return Shape(extents);
-}
-
-Parts apart(Value x, const std::vector<Index>& axes, const Cut& cut) {
-  Parts out{ops::reshape(x, cut_shape(x.shape(), cut, false)), {cut.first + 1}, {}};
-  for (Index axis : axes)
-    if (axis <= cut.first || axis > cut.axis)
-      out.along.push_back(axis <= cut.first ? axis : axis - cut.axis + cut.first + 1);
   return out;
 }
 
-// Sums of the parts; the parts' axes stay, those within a part are unit axes.
-Value sum_of_parts(const Parts& parts) { return ops::sum(parts.x, parts.within, ops::Keep::yes); }
+// A sum of each part; the axes along which parts lie in these; and the sum of such sums.
+Value sum_of_parts(Value x, const Parts& parts) { return ops::sum(x, parts.within); }
+std::vector<Index> along_sums(const Parts& parts) {
+  std::vector<Index> along;
+  for (Index axis : parts.along)
+    along.push_back(
+        axis - std::count_if(parts.within.begin(), parts.within.end(), [&](Index w) { return w < axis; }));
+  return along;
+}
+Value of_all_parts(Value sums, const Parts& parts) { return ops::sum(sums, along_sums(parts)); }
 
-Value of_all_parts(Value sums, const Parts& parts) {
-  std::vector<Index> axes = parts.along;
-  axes.insert(axes.end(), parts.within.begin(), parts.within.end());
-  std::sort(axes.begin(), axes.end());
-  return ops::sum(sums, axes);
+// The shape of numbers for all parts of an element that is left, where those of the parts have `shape`.
+Shape shape_beside(const Shape& shape, const Parts& parts) {
+  std::vector<Index> extents(shape.begin(), shape.end());
+  for (Index axis : along_sums(parts)) extents[static_cast<std::size_t>(axis)] = 1;
+  return Shape(extents);
+}
+
+// Numbers for the parts beside their elements.
+Value beside_elements(Value numbers, const Parts& parts) {
+  std::vector<Index> extents(parts.x.shape().begin(), parts.x.shape().end());
+  for (Index axis : parts.within) extents[static_cast<std::size_t>(axis)] = 1;
+  return ops::broadcast_to(ops::reshape(numbers, Shape(extents)), parts.x.shape());
 }
 
 }  // namespace
@@ -150,37 +171,39 @@ Value of_all_parts(Value sums, const Parts& parts) {
 Graph with_variances_by_parts(const Graph& graph, const tile::Target& target) {
   if (target.any_size || target.row_bytes == 0) return graph;
   // What is replaced: the sums of squares, and the sums of the same elements that the means are made of.
-  std::unordered_map<const Node*, Cut> squares, sums;
+  std::unordered_map<const Node*, PartShape> squares, sums;
   for (const Node& n : graph.nodes()) {
     const std::optional<Squares> found = squares_of(graph, n);
     if (!found) continue;
     const std::vector<Index>& axes = n.attrs.integers("axes");
-    const std::optional<Cut> cut = cut_of(graph.type(found->x).shape, axes, target);
-    if (!cut) continue;
-    squares.insert({&n, *cut});
+    const std::optional<PartShape> part = part_of(graph.type(found->x).shape, axes, target);
+    if (!part) continue;
+    squares.insert({&n, *part});
     for (const Node& other : graph.nodes())
       if (other.op == &ops::kSum && other.operands[0] == found->x && other.attrs.integers("axes") == axes)
-        sums.insert({&other, *cut});
+        sums.insert({&other, *part});
   }
   if (squares.empty()) return graph;
   return replace_nodes(graph, [&](const Node& n, const std::vector<Value>& operands) -> std::optional<Value> {
     if (const auto sum = sums.find(&n); sum != sums.end()) {
       const Parts parts = apart(operands[0], n.attrs.integers("axes"), sum->second);
-      return of_all_parts(sum_of_parts(parts), parts);
+      return of_all_parts(sum_of_parts(parts.x, parts), parts);
     }
     const auto found = squares.find(&n);
     if (found == squares.end()) return std::nullopt;
-    const Cut& cut = found->second;
+    const PartShape& part = found->second;
+    const std::vector<Index>& axes = n.attrs.integers("axes");
     const Value distance = operand_of(operands[0]), x = operand_of(distance),
                 mean = operand_of(operand_of(distance, 1));
-    const Parts parts = apart(x, n.attrs.integers("axes"), cut);
-    const auto length = static_cast<double>(cut.length);
-    const Value sums_of_parts = sum_of_parts(parts);
-    const Value off = parts.x - ops::broadcast_to(sums_of_parts * (1.0 / length), parts.x.shape());
-    const Value own = ops::sum(off * off, parts.within, ops::Keep::yes);
+    const Parts parts = apart(x, axes, part);
+    double length = 1;
+    for (Index axis : axes) length *= static_cast<double>(part[static_cast<std::size_t>(axis)]);
+    const Value sums_of_parts = sum_of_parts(parts.x, parts);
+    const Value off = parts.x - beside_elements(sums_of_parts * (1.0 / length), parts);
+    const Value own = sum_of_parts(off * off, parts);
     // What follows is of another kernel, which waits for the mean of all, and begins with the parts' sums: a
     // value that both kernels compute would be one, and of one of them.
-    const Value shifted = ops::reshape(mean * length, cut_shape(mean.shape(), cut, true));
+    const Value shifted = ops::reshape(mean * length, shape_beside(sums_of_parts.shape(), parts));
     const Value apart_by = sums_of_parts - ops::broadcast_to(shifted, sums_of_parts.shape());
     const Value weighed =
         apart_by * (1.0 / std::sqrt(length));  // before it is squared: its square may have no room

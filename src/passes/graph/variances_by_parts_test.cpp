@@ -54,7 +54,7 @@ TEST(VariancesByParts, ReadLongRowsOnceAndGiveTheSame) {
   const std::pair<Shape, Axes> programs[] = {
       {{3, 5000}, {1}},         {{7, 11, 300}, {0, 1, 2}},    {{4096, 3}, {0}},
       {{40, 3, 100}, {0, 2}},   {{40, 3, 30, 10}, {0, 2, 3}}, {{2, 1500, 4, 2}, {1, 2}},
-      {{9, 50, 50, 3}, {1, 2}},
+      {{9, 50, 50, 3}, {1, 2}}, {{600, 3, 8, 2}, {0, 2, 3}},
   };
   for (const auto& [shape, axes] : programs) {
     const Graph before = program(shape, axes),
