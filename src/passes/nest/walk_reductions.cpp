@@ -1,4 +1,5 @@
 // Walks reductions, scans and dots: what may share the reduced variables of the space.
+#include "ops/rows.h"
 #include "passes/nest/walker.h"
 
 namespace tilewright::passes {
