@@ -8,19 +8,24 @@ import pathlib
 import re
 import sys
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+# A comment may stand wherever a space may.
+GAP = r"(?:[ \t]|/\*(?:[^*]|\*(?!/))*\*/)*"
+INCLUDE = re.compile(rf'^{GAP}#{GAP}include{GAP}([<"])([^>"]+)[>"]', re.MULTILINE)
 TREES = ("src", "include", "lab", "tools", "tests", "tutorial", "examples")
-SUFFIXES = {".h", ".hpp", ".cpp", ".cuh", ".cu"}
+SUFFIXES = {".h", ".hpp", ".cpp", ".def", ".cuh", ".cu"}
 
 
 def read_table(path):
-    """({folder: folders it may include}, {first part of a foreign header: folders that may include it})"""
+    """({folder: folders it may include}, {first part of a foreign header: folders that may include it, None: all})"""
     allowed, only = {}, {}
     for line in path.read_text().splitlines():
         line = line.split("#")[0].strip()
         if not line:
             continue
         name, folders = line.split(":")
+        if name == "everywhere":
+            only.update(dict.fromkeys(folders.split()))
+            continue
         if name.startswith("only "):
             only[name.split()[1]] = set(folders.split())
             continue
@@ -31,7 +36,7 @@ def read_table(path):
                 sys.exit(f"{path}: '{name}' names '{other}', which has no row above it")
             allowed[name].update(inside or [other])
     for name, folders in only.items():
-        for unknown in sorted(folders - set(allowed)):
+        for unknown in sorted((folders or set()) - set(allowed)):
             sys.exit(f"{path}: '{name}' names '{unknown}', which has no row")
     return allowed, only
 
@@ -65,17 +70,23 @@ def resolve(root, source, name):
     return None
 
 
+def check_foreign(folder, name, only):
+    top = name.split("/")[0]
+    if top in only:
+        may = only[top]
+        return None if may is None or folder in may else f"<{name}> may be included only in {', '.join(sorted(may)) or 'no folder'}"
+    is_standard = top == name and "." not in name
+    return None if is_standard else f"<{name}> is a header of others that docs/layers.txt does not name"
+
+
 def check_include(root, source, folder, bracket, name, tables):
     """What is wrong with one #include, or None."""
     allowed, only = tables
     target = resolve(root, source, name)
     if target is None:
-        top = name.split("/")[0]
-        if top in only and folder not in only[top]:
-            return f"<{name}> may be included only in {', '.join(sorted(only[top]))}"
         if bracket == '"':
             return f'"{name}" is no file of this repository; foreign headers stand in <>'
-        return None
+        return check_foreign(folder, name, only)
     target_folder = folder_of(target, allowed)
     if target_folder is None:
         return f"{name}: its folder has no row in docs/layers.txt"

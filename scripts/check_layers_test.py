@@ -13,6 +13,8 @@ umbrella: tile base
 tutorial: umbrella
 tests: tile base
 only heavy: tile
+only heavy-c:
+everywhere: light sys
 """
 
 
@@ -67,6 +69,23 @@ class CheckLayers(unittest.TestCase):
 
     def test_heavy_foreign_headers_stay_where_they_are_paid_for(self):
         self.expect_problem("src/base/error.cpp", "#include <heavy/all.h>\n",
+                            "<heavy/all.h> may be included only in tile")
+
+    def test_its_other_face_is_another_name(self):
+        self.expect_problem("src/tile/parser.cpp", "#include <heavy-c/all.h>\n", "<heavy-c/all.h> may be included only in no folder")
+
+    def test_a_header_of_others_is_named(self):
+        self.expect_problem("src/tile/parser.cpp", "#include <new.h>\n",
+                            "<new.h> is a header of others that docs/layers.txt does not name")
+        self.write("src/tile/parser.cpp", "#include <light/all.h>\n#include <sys/stat.h>\n#include <vector>\n")
+        self.assertEqual(check_layers.check(self.root)[0], [])
+
+    def test_a_comment_hides_nothing(self):
+        self.expect_problem("src/base/error.cpp", '# /* why */ include /* x */ /* y */ "tile/parser.h"\n',
+                            "base may not include tile (tile/parser.h)")
+
+    def test_a_list_is_read_too(self):
+        self.expect_problem("include/tilewright/base/types.def", "#include <heavy/all.h>\n",
                             "<heavy/all.h> may be included only in tile")
 
     def test_only_tests_include_the_support_of_tests(self):

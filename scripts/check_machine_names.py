@@ -9,41 +9,66 @@ import re
 import sys
 
 FOLDERS = ("src/passes", "include/tilewright/passes", "src/ir")
-SUFFIXES = {".h", ".cpp", ".txt", ".md"}
+SUFFIXES = {".h", ".hpp", ".cpp", ".def", ".txt", ".md"}
 
-# Words as they stand between spaces, underscores and changes of case. Numbers at the end do not count: avx is avx512, too.
+# Stems (stems_of()): avx is avx512, too, sm is SMs and sm_90a.
 NAMES = {
-    "vendor": "nvidia cuda nvrtc cublas cudnn cutlass amd rocm hip intel onednn apple qualcomm",
-    "architecture": "sm hopper ampere blackwell volta turing ada gb rtx epyc xeon ryzen zen znver x86 aarch arm riscv tpu rdna cdna",
-    "instruction": "wgmma mma hmma imma mfma tcgen ldmatrix stmatrix mbarrier tma ptx ptxas sass cpasync avx amx sse neon sve vnni fma",
-    "part of a vendor's devices": "warp warps warpgroup warpgroups cta ctas multiprocessor multiprocessors",
-    "kind of machine": "gpu gpus cpu cpus",
+    "vendor": "nvidia amd rocm hip intel onednn mkl apple qualcomm oneapi",
+    "architecture": "sm hopper ampere blackwell volta turing pascal ada rubin gb gh rtx gtx geforce tesla quadro epyc xeon ryzen zen znver "
+                    "skylake icelake haswell broadwell alder rapids graviton x86 aarch arm riscv tpu rdna cdna",
+    "instruction": "wgmma mma hmma imma umma mfma ldmatrix stmatrix mbarrier tma tmem ptx ptxas sass cpasync amx sse neon sve vnni "
+                   "fma xmm ymm zmm nvlink",
+    "part of a vendor's devices": "cta multiprocessor smem",
+    "kind of machine": "gpu cpu",
+}
+# Words that begin so are names, too: cublaslt, warpsize, warpgroups, tcgen05.
+BEGINNINGS = {
+    "architecture": "gfx",
+    "vendor": "cuda nvrtc nvcc cublas cudnn cutlass cusparse nvidia",
+    "instruction": "wgmma tcgen avx",
+    "part of a vendor's devices": "warp",
 }
 KIND_OF = {word: kind for kind, words in NAMES.items() for word in words.split()}
+KIND_OF_BEGINNING = {word: kind for kind, words in BEGINNINGS.items() for word in words.split()}
+# A device by its number: a letter or two, and 10 or more. (a0, f32 and x20 are variables, types and anything.)
+MODEL = re.compile(r"(?:[ahlv]|g?b|gh|mi)(?:10|16|30|40|[1-9]\d0)[sx]?")
 # What no word says alone.
 PATTERNS = [
-    (re.compile(r"\b[abhlv]\d00\b", re.IGNORECASE), "architecture"),  # A100, H200
-    (re.compile(r"\bx86\b|_x86\b|\bavx\d", re.IGNORECASE), "architecture"),
     (re.compile(r"tensor[\s_-]*cores?", re.IGNORECASE), "part of a vendor's devices"),
-    (re.compile(r"\bcp\.async\b"), "instruction"),
+    (re.compile(r"compute[\s_-]*capabilit(?:y|ies)", re.IGNORECASE), "architecture"),
+    (re.compile(r"(?<![A-Za-z0-9])cp[._]async", re.IGNORECASE), "instruction"),
+    (re.compile(r"\b_mm(?:256|512)?_\w+"), "instruction"),
     (re.compile(r"\bTargetKind\b|\btarget_?\.(?:kind|arch|name)\b"), "question what a target is"),
 ]
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+PART = re.compile(r"[A-Z]{2,}s?(?![a-z])\d*|[A-Z]?[a-z]+\d*|[A-Z]\d*")
 
 
 def words_of(text):
-    """The words of a line, in lower case, each once: those of kChainShareOfMma are k, chain, share, of, mma."""
+    """The words of a line, in lower case, each once: those of kChainShareOfMma are k, chain, share, of, mma; and the whole."""
     words = set()
     for identifier in IDENTIFIER.findall(text):
-        words.add(identifier.lower().rstrip("0123456789"))
+        words.add(identifier.lower())
         words.update(part.lower() for part in PART.findall(identifier))
     return words
 
 
+def stems_of(word):
+    """The word, without a number at its end (with a letter: 90a), and without the s of more than one."""
+    bare = re.sub(r"\d+[a-z]?$", "", word)
+    return {word, bare, word.removesuffix("s"), bare.removesuffix("s")}
+
+
+def kind_of(word):
+    """What a word names, None where it names nothing."""
+    kinds = [KIND_OF[stem] for stem in sorted(stems_of(word)) if stem in KIND_OF]
+    kinds += [kind for beginning, kind in KIND_OF_BEGINNING.items() if word.startswith(beginning)]
+    return "architecture" if MODEL.fullmatch(word) else next(iter(kinds), None)
+
+
 def names_in(line):
     """[(what was found, what it names)]"""
-    found = [(word, KIND_OF[word]) for word in sorted(words_of(line)) if word in KIND_OF]
+    found = [(word, kind_of(word)) for word in sorted(words_of(line)) if kind_of(word)]
     found += [(match[0], kind) for pattern, kind in PATTERNS for match in pattern.finditer(line)]
     return found
 

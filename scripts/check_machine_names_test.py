@@ -23,14 +23,31 @@ class CheckMachineNames(unittest.TestCase):
         self.expect_found("constexpr double kShareOfMma = 0.3;", "mma")
         self.expect_found("if (target.has_wgmma()) return 1;", "wgmma")
         self.expect_found('return "what is added up runs on sm_90a alone";', "sm")
-        self.expect_found("// Measured on an H200.", "H200")
+        self.expect_found("// Measured on an H200.", "h200")
         self.expect_found("// (docs/notes/2026-11-21-third-h200.md)", "h200")
         self.expect_found("// What a warp reads at once", "warp")
         self.expect_found("std::vector<DotTiles> cuda_tiles(const DotProblem& p);", "cuda")
-        self.expect_found("bool hasAVX512 = true;", "avx")
+        self.expect_found("bool hasAVX512 = true;", "avx512")
         self.expect_found("constexpr Index kColumnBytesGpu = 512;", "gpu")
         self.expect_found("// by cp.async", "cp.async")
         self.expect_found("// Tensor cores keep 14 bits.", "Tensor cores")
+
+    def test_names_are_found_however_they_are_joined(self):
+        for text, name in {"constexpr double kH100Bandwidth = 3.3;": "h100", "double h100_bandwidth;": "h100", "bool x86_64;": "x86",
+                           "void cp_async();": "cp_async", "cuBLASLt(p);": "cublaslt", "int num_sms;": "sms", "Index wgmmas = 2;": "wgmmas",
+                           "bool umma;": "umma", "int warpsize = 32;": "warpsize", "_mm512_add_ps(a, b);": "_mm512_add_ps",
+                           "constexpr int kNumSMs = 132;": "sms", "int sm90aTiles;": "sm90", "int kCtasPerTile;": "ctas"}.items():
+            self.expect_found(text, name)
+
+    def test_names_are_found_in_comments(self):
+        for text, name in {"// two MMAs": "mmas", "// all SMs": "sms", "// TMEM": "tmem", "// an L40S": "l40s", "// on A10": "a10",
+                           "// GeForce": "geforce", "// a Tesla": "tesla", "// MI300": "mi300", "// gfx90a": "gfx90a", "// Skylake": "skylake",
+                           "// Sapphire Rapids": "rapids", "// in zmm0": "zmm0", "// compute capability 9.0": "compute capability"}.items():
+            self.expect_found(text, name)
+
+    def test_lists_and_other_headers_are_read_too(self):
+        for path in ("src/passes/rules.def", "src/passes/rules.hpp"):
+            self.assertEqual(len(self.problems_of("int gpu;\n", path)), 1)
 
     def test_a_question_what_a_target_is_is_found(self):
         self.expect_found("return target_.kind == Kind::one;", "target_.kind")
@@ -46,7 +63,8 @@ class CheckMachineNames(unittest.TestCase):
 
     def test_other_words_are_none(self):
         self.assertEqual(self.problems_of("// a comma, summaries, cummax, performance; armed, swarm, small, charm\n"
-                                          "constexpr Index kMatrixUnit = 1;\n// the copy engine's rules\n"), [])
+                                          "constexpr Index kMatrixUnit = 1;\n// the copy engine's rules\n"
+                                          "// f32, bf16, i64, x20, a0, b2b, 0x1p-24, sums, items, mill, missing, async copies\n"), [])
 
     def test_other_folders_may_name_machines(self):
         self.assertEqual(self.problems_of("int cuda;\n", "src/backends/cuda/x.cpp"), [])

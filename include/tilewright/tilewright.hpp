@@ -1,6 +1,10 @@
 // Everything a user of Tilewright needs. Inside the library include the single headers instead.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Tilewright's headers are C++20: compile with -std=c++20 or later"
+#else
+
 #include <tilewright/tensor/attention.h>
 #include <tilewright/tensor/compile.h>
 #include <tilewright/tensor/composites.h>
@@ -10,3 +14,5 @@
 #include <tilewright/tensor/tile_function.h>
 #include <tilewright/tile/builder.h>
 #include <tilewright/version.h>
+
+#endif

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 
@@ -19,9 +21,27 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
   return parts;
 }
 
-std::vector<Index> parse_numbers(const std::string& text) {
+Index parse_number(const std::string& text, const std::string& what) {
+  Index number = 0;
+  const char* end = text.data() + text.size();
+  if (const auto [rest, error] = std::from_chars(text.data(), end, number);
+      error != std::errc() || rest != end)
+    throw std::runtime_error(fmt::format("{}: no whole number: '{}'", what, text));
+  return number;
+}
+
+// By strtod(), as infinities and numbers below the least normal one are meant, too.
+double parse_real(const std::string& text, const std::string& what) {
+  char* rest = nullptr;
+  const double number = std::strtod(text.c_str(), &rest);
+  if (text.empty() || rest != text.c_str() + text.size())
+    throw std::runtime_error(fmt::format("{}: no number: '{}'", what, text));
+  return number;
+}
+
+std::vector<Index> parse_numbers(const std::string& text, const std::string& what) {
   std::vector<Index> numbers;
-  for (const std::string& part : split(text, ",")) numbers.push_back(std::stoll(part));
+  for (const std::string& part : split(text, ",")) numbers.push_back(parse_number(part, what));
   return numbers;
 }
 
@@ -61,7 +81,7 @@ void parse_declaration(const std::string& line, Program& program) {
   const auto dtype = parse_dtype(line.substr(colon + 2, bracket - colon - 2));
   if (!dtype) throw std::runtime_error("no such type: " + line);
   const std::string extents = line.substr(bracket + 1, line.find(']') - bracket - 1);
-  program.inputs.push_back({name, *dtype, Shape(parse_numbers(extents))});
+  program.inputs.push_back({name, *dtype, Shape(parse_numbers(extents, name))});
 }
 
 Call parse_call(const std::vector<std::string>& words) {
@@ -70,7 +90,7 @@ Call parse_call(const std::vector<std::string>& words) {
     const std::size_t equals = words[i].find('=');
     const std::string name = words[i].substr(0, equals), value = words[i].substr(equals + 1);
     if (value.starts_with('['))
-      call.shapes[name] = Shape(parse_numbers(between(value, '[', ']')));
+      call.shapes[name] = Shape(parse_numbers(between(value, '[', ']'), name));
     else
       call.literals[name] = value;
   }
@@ -80,7 +100,7 @@ Call parse_call(const std::vector<std::string>& words) {
 void parse_gradient(const std::vector<std::string>& words, Program& program) {
   program.wanted = words[0] == "grad" ? Program::Wanted::gradient : Program::Wanted::second;
   program.results = {words.at(1)};
-  for (const Index i : parse_numbers(words.at(2).substr(words[2].find('=') + 1)))
+  for (const Index i : parse_numbers(words.at(2).substr(words[2].find('=') + 1), "wrt"))
     program.wrt.push_back(static_cast<int>(i));
 }
 

@@ -54,8 +54,11 @@ struct Program {
 Program parse_program(const std::string& text);
 std::string to_text(const Program& program);  // that is read as it
 
+// All of the text is the number; else throws std::runtime_error, which begins with `what` it is of.
+Index parse_number(const std::string& text, const std::string& what);
+double parse_real(const std::string& text, const std::string& what);
 // "1,-2,3"; nothing for an empty text.
-std::vector<Index> parse_numbers(const std::string& text);
+std::vector<Index> parse_numbers(const std::string& text, const std::string& what);
 std::vector<std::string> split(const std::string& text, const std::string& separator);
 
 // What a name stands for while a program runs.

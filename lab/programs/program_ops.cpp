@@ -34,7 +34,8 @@ class Reader {
     if (values_.count(word) != 0) return values_.at(word);
     const auto changing = literals_.find(word);
     const std::string& literal = changing == literals_.end() ? word : changing->second;
-    return is_real(literal) ? Arg(std::stod(literal)) : Arg(static_cast<Index>(std::stoll(literal)));
+    return is_real(literal) ? Arg(parse_real(literal, statement_.op))
+                            : Arg(parse_number(literal, statement_.op));
   }
   bool is_value(const std::string& name) const { return values_.count(name) != 0; }
   Tensor named(const std::string& name) const {
@@ -49,20 +50,24 @@ class Reader {
     return found == statement_.options.end() ? "" : found->second;
   }
   Index integer(const std::string& option, Index otherwise = 0) const {
-    return has(option) ? std::stoll(text(option)) : otherwise;
+    return has(option) ? parse_number(text(option), name_of(option)) : otherwise;
   }
   double real(const std::string& option, double otherwise) const {
-    return has(option) ? std::stod(text(option)) : otherwise;
+    return has(option) ? parse_real(text(option), name_of(option)) : otherwise;
   }
   std::optional<Index> maybe(const std::string& option) const {
     return has(option) ? std::optional(integer(option)) : std::nullopt;
   }
-  std::vector<Index> integers(const std::string& option) const { return parse_numbers(text(option)); }
+  std::vector<Index> integers(const std::string& option) const {
+    return parse_numbers(text(option), name_of(option));
+  }
   Shape shape() const { return Shape(integers("shape")); }
   Keep keep() const { return integer("keep") != 0 ? Keep::yes : Keep::no; }
   DType dtype() const { return parse_dtype(text("dtype")).value(); }
 
  private:
+  std::string name_of(const std::string& option) const { return statement_.op + ": " + option; }
+
   const Statement& statement_;
   const Values& values_;
   const Literals& literals_;
@@ -236,7 +241,7 @@ void add_products(Table& table) {
 // after the query's own number.
 MaskFunction mask_of(const std::string& text, const Reader& r) {
   const std::vector<std::string> words = split(text, ":");
-  const auto number = [&](std::size_t i) { return i < words.size() ? std::stoll(words[i]) : 0; };
+  const auto number = [&](std::size_t i) { return i < words.size() ? parse_number(words[i], text) : 0; };
   if (words[0] == "causal") return causal_mask(number(1));
   if (words[0] == "window") return window_mask(number(1), number(2), number(3));
   if (words[0] == "prefix")
@@ -252,7 +257,7 @@ MaskFunction mask_of(const std::string& text, const Reader& r) {
 ScoreFunction score_of(const std::string& text, const Reader& r) {
   const std::vector<std::string> words = split(text, ":");
   if (words[0] == "alibi") return alibi_score(r.named(words[1]));
-  if (words[0] == "cap") return soft_cap_score(std::stod(words[1]));
+  if (words[0] == "cap") return soft_cap_score(parse_real(words[1], text));
   if (words[0] == "bias") return bias_score(r.named(words[1]));
   throw std::runtime_error("no such score: " + text);
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
 #include "harness/run/verify.h"
 #include "pairs/lab_device.h"
@@ -142,6 +143,17 @@ TEST(Sweep, ProgramsAreReadAsTheyArePrinted) {
     const DrawnWork work = draw_work(seed, "", tiny(), *device().context);
     const std::string text = programs::to_text(work.drawn.program);
     EXPECT_EQ(programs::to_text(programs::parse_program(text)), text);
+  }
+}
+
+TEST(Sweep, ANumberThatIsNoneIsNamedWithItsStatement) {
+  const programs::Values values{{"v0", device().context->ones({2, 3})}};
+  try {
+    (void)programs::evaluate({.result = "v1", .op = "sum", .operands = {"v0"}, .options = {{"axes", "1x"}}},
+                             values, {});
+    FAIL();
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "sum: axes: no whole number: '1x'");
   }
 }
 

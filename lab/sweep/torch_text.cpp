@@ -74,7 +74,8 @@ std::string word(const programs::Statement& statement, const std::string& key) {
 // "a:b" of an axis counted from the front.
 std::string slice_text(const programs::Statement& statement) {
   std::string text = statement.operands.at(0) + "[";
-  for (Index axis = std::stoll(statement.options.at("axis")); axis > 0; --axis) text += ":, ";
+  for (Index axis = programs::parse_number(statement.options.at("axis"), statement.op); axis > 0; --axis)
+    text += ":, ";
   const auto option = [&](const char* key) {
     const auto found = statement.options.find(key);
     return found == statement.options.end() ? "" : found->second;
@@ -87,7 +88,8 @@ std::string slice_text(const programs::Statement& statement) {
 // F.pad takes pairs from the last axis on; the statement's axis counts from the back.
 std::string pad_text(const programs::Statement& statement) {
   std::string pairs;
-  for (Index axis = std::stoll(statement.options.at("axis")); axis < -1; ++axis) pairs += "0, 0, ";
+  for (Index axis = programs::parse_number(statement.options.at("axis"), statement.op); axis < -1; ++axis)
+    pairs += "0, 0, ";
   return fmt::format("F.pad({}, ({}{}, {}), value={})", statement.operands.at(0), pairs,
                      statement.options.at("low"), statement.options.at("high"),
                      statement.options.at("value"));

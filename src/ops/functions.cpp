@@ -54,6 +54,11 @@ Value binary(const ir::Op& op, const Operand& a, const Operand& b, DType (*adjus
 Value float_unary(const ir::Op& op, Value a) { return append(op, {cast(a, float_type(a.dtype()))}); }
 // Rounding leaves integers and bools as they are.
 Value rounding(const ir::Op& op, Value a) { return is_float(a.dtype()) ? append(op, {a}) : a; }
+// Integers need no test: all give the same.
+Value test(const ir::Op& op, Value a, Index of_integers) {
+  if (is_float(a.dtype())) return append(op, {a});
+  return constant_int(*a.graph, DType::boolean, a.shape(), of_integers);
+}
 
 Operand truth(const Operand& a) {
   if (a.is_literal()) return {a.is_real ? a.real != 0 : a.integer != 0};
@@ -127,20 +132,13 @@ Value sign(Value a) { return is_bool(a.dtype()) ? a : append(kSign, {a}); }
   Value f(Value a) { return rounding(k##Row, a); }
 #define TW_FLOAT(f, Row) \
   Value f(Value a) { return float_unary(k##Row, a); }
+#define TW_TEST(f, Row, whole) \
+  Value f(Value a) { return test(k##Row, a, whole); }
+#define TW_BIT(f, Row) \
+  Value f(Value a) { return append(k##Row, {a}); }
 #define TW_FUNCTION(f)
 #include <tilewright/ops/unary.def>
 
-namespace {
-Value predicate(const ir::Op& op, Value a, Index of_integers) {
-  if (is_float(a.dtype())) return append(op, {a});
-  return constant_int(*a.graph, DType::boolean, a.shape(), of_integers);
-}
-}  // namespace
-Value isnan(Value a) { return predicate(kIsnan, a, 0); }
-Value isinf(Value a) { return predicate(kIsinf, a, 0); }
-Value isfinite(Value a) { return predicate(kIsfinite, a, 1); }
-
-Value bit_not(Value a) { return append(kBitNot, {a}); }
 Value logical_and(const Operand& a, const Operand& b) { return bit_and(truth(a), truth(b)); }
 Value logical_or(const Operand& a, const Operand& b) { return bit_or(truth(a), truth(b)); }
 Value logical_xor(const Operand& a, const Operand& b) { return bit_xor(truth(a), truth(b)); }

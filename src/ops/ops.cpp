@@ -34,13 +34,15 @@ constexpr const ir::Op* kTable[] = {
 #define TW_COMPARISON(f, Row, type, literals) &k##Row,
 #define TW_FUNCTION(f, literals)
 #include <tilewright/ops/binary.def>
-    &kIsnan,
-    &kIsinf,
-    &kIsfinite,
+#define TW_TEST(f, Row, whole) &k##Row,
+#define TW_FUNCTION(f)
+#include <tilewright/ops/unary.def>
 #define TW_BITS(f, Row, type, literals) &k##Row,
 #define TW_FUNCTION(f, literals)
 #include <tilewright/ops/binary.def>
-    &kBitNot,
+#define TW_BIT(f, Row) &k##Row,
+#define TW_FUNCTION(f)
+#include <tilewright/ops/unary.def>
 #define TW_SHIFT(f, Row, type, literals) &k##Row,
 #define TW_FUNCTION(f, literals)
 #include <tilewright/ops/binary.def>

@@ -20,7 +20,7 @@ consteval ir::Op checked(ir::Op op) {
 extern const ir::Op kConstant, kIota, kRandom;
 // cast.cpp
 extern const ir::Op kCast, kStopGradient;
-// arithmetic.cpp, and what logic.cpp has of two operands
+// arithmetic.cpp and logic.cpp
 #define TW_ROW(f, Row, type, literals) extern const ir::Op k##Row;
 #define TW_ARITHMETIC TW_ROW
 #define TW_COMPARISON TW_ROW
@@ -30,14 +30,15 @@ extern const ir::Op kCast, kStopGradient;
 #define TW_FUNCTION(f, literals)
 #include <tilewright/ops/binary.def>
 #undef TW_ROW
-// elementary.cpp
+// elementary.cpp and logic.cpp
 extern const ir::Op kNeg, kAbs, kSign;
 #define TW_ROUNDING(f, Row) extern const ir::Op k##Row;
 #define TW_FLOAT(f, Row) extern const ir::Op k##Row;
+#define TW_TEST(f, Row, whole) extern const ir::Op k##Row;
+#define TW_BIT(f, Row) extern const ir::Op k##Row;
 #define TW_FUNCTION(f)
 #include <tilewright/ops/unary.def>
-// logic.cpp
-extern const ir::Op kIsnan, kIsinf, kIsfinite, kBitNot, kWhere;
+extern const ir::Op kWhere;
 // view.cpp
 extern const ir::Op kReshape, kTranspose, kExpand, kSlice, kPad, kConcat;
 // reduction.cpp

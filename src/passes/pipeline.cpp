@@ -1,301 +1,37 @@
-// in_fixed_order (where that is asked for) → with_scans_in_blocks → simplify → with_products_by_parts →
-// with_variances_by_parts → with_sums_by_rows → materialize → fuse → lower each group → plan memory.
+// The readable list of passes. Each is a file of its own in the folder that its #include names:
+//   in_fixed_order, where that is asked for → with_scans_in_blocks → simplify → with_products_by_parts →
+//   with_variances_by_parts → with_sums_by_rows     rewrite the graph
+//   materialize                                     stores what memory must hold
+//   fuse_chunked, or keep_apart                     chooses the groups, each of which becomes a kernel
+//   plan_groups                                     writes their kernels (emit/), buffers and launches
 #include "passes/pipeline.h"
 
-#include "ops/rows.h"
-#include "ops/stored_rows.h"
-#include "passes/emit/lower.h"
 #include "passes/graph/fixed_order.h"
 #include "passes/graph/long_scans.h"
 #include "passes/graph/products_by_parts.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/sums_by_rows.h"
 #include "passes/graph/variances_by_parts.h"
-#include "passes/plan/plan_memory.h"
-#include "passes/plan/shared_text.h"
 #include "passes/store/materialize.h"
 
-#include <tilewright/base/error.h>
-
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <unordered_map>
 #include <utility>
 
 namespace tilewright::passes {
 
-using ir::NodeId;
-using ir::OpClass;
-using tile::Plan;
-using tile::PlanBuffer;
-using tile::PlanStep;
-
-namespace {
-
-class PlanWriter {
- public:
-  PlanWriter(Compiled& compiled, const tile::Target& target, const PipelineOptions& options)
-      : out_(compiled),
-        graph_(compiled.graph),
-        target_(target),
-        options_(options),
-        plans_(std::exchange(compiled.fusion.plans, nullptr)) {
-    if (plans_ == nullptr || !(plans_->target() == target)) plans_ = std::make_shared<GroupPlans>(target);
-    for (const ir::Node& n : graph_.nodes()) {
-      if (n.op->kind == OpClass::update_slice) copied_.insert(storage_node(graph_, n.operands[0]));
-      if (n.op->kind == OpClass::matmul || n.op->kind == OpClass::take || n.op->kind == OpClass::take_along)
-        for (NodeId o : n.operands) read_from_memory_.insert({storage_node(graph_, o), n.op->kind});
-    }
-  }
-
-  void run() {
-    for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
-      add_buffer(graph_.inputs()[i], PlanBuffer::Role::input, static_cast<int>(i));
-    std::vector<std::pair<int, int>> repeats;  // output named twice: copied from its first place
-    for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
-      const NodeId stored = storage_node(graph_, graph_.outputs()[i]);
-      if (buffer_of_.count(stored)) {
-        const int first = buffer_of_.at(stored);
-        repeats.push_back({first, static_cast<int>(out_.plan.buffers.size())});
-        out_.plan.buffers.push_back(describe(stored, PlanBuffer::Role::output, static_cast<int>(i)));
-      } else {
-        add_buffer(stored, PlanBuffer::Role::output, static_cast<int>(i));
-      }
-    }
-    for (const Group& g : out_.fusion.groups) stored_.insert(g.outputs.begin(), g.outputs.end());
-    for (const Group& g : out_.fusion.groups) place_parts(g);
-    for (const Group& g : out_.fusion.groups)
-      if (g.outputs.empty() || !in_place_.count(g.outputs[0])) add_group(g);
-    for (auto [from, to] : repeats)
-      out_.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = to, .from = from});
-    merge_copied_temporaries(out_.plan, out_.variants);
-    reuse_large_temporaries(out_.plan, out_.variants, target_);
-    plan_memory(out_.plan);
-  }
-
- private:
-  PlanBuffer describe(NodeId id, PlanBuffer::Role role, int position) const {
-    const ir::Type& type = graph_.type(id);
-    return {role, position, type.dtype, ops::stored_shape(graph_.node(id)).size(), -1};
-  }
-
-  int add_buffer(NodeId id, PlanBuffer::Role role, int position) {
-    out_.plan.buffers.push_back(describe(id, role, position));
-    return buffer_of_[id] = static_cast<int>(out_.plan.buffers.size()) - 1;
-  }
-
-  // Where a value's elements lie.
-  struct Place {
-    int buffer = -1;
-    Index offset = 0;  // elements
-  };
-  Place place(NodeId id) {
-    const auto part = part_of_.find(storage_node(graph_, id));
-    return part != part_of_.end() ? Place{buffer(part->second.first), part->second.second}
-                                  : Place{buffer(id), 0};
-  }
-
-  // A group that does nothing but put values together that lie behind one another, or along the rows of the
-  // whole with its pitch: whoever computes them writes them there.
-  void place_parts(const Group& g) {
-    if (g.nodes.size() != 1 || g.outputs.empty()) return;
-    const NodeId whole = g.outputs[0];
-    const ir::Node& copy = graph_.node(whole);
-    if (copy.op != &ops::kCast || graph_.type(copy.operands[0]).dtype != copy.type.dtype ||
-        ops::has_pitch(copy))
-      return;
-    const ir::Node& source = graph_.node(storage_node(graph_, copy.operands[0]));
-    if (source.op->kind != OpClass::concat) return;
-    const auto axis = static_cast<int>(source.attrs.integer("axis"));
-    bool by_rows = false;
-    for (int before = 0; before < axis; ++before) by_rows = by_rows || source.type.shape[before] != 1;
-    if (by_rows && axis + 1 != source.type.shape.rank()) return;
-    const Index pitch = by_rows ? source.type.shape[axis] : 0;
-    std::map<NodeId, std::pair<NodeId, Index>> parts;
-    Index offset = 0;
-    for (NodeId o : source.operands) {
-      const NodeId part = storage_node(graph_, o);
-      const Shape& shape = graph_.type(part).shape;
-      if (!is_computed_for(part, pitch) || shape.size() == 0 || part_of_.count(part) ||
-          offset * static_cast<Index>(size_bytes(copy.type.dtype)) % tile::kBufferAlign != 0 ||
-          !parts.insert({part, {whole, offset}}).second)
-        return;
-      offset += by_rows ? shape[shape.rank() - 1] : shape.size();
-    }
-    part_of_.insert(parts.begin(), parts.end());
-    in_place_.insert(whole);
-  }
-
-  // Written by one kernel, element by element, to a buffer that is not the caller's, with this pitch of rows;
-  // 0: none.
-  bool is_computed_for(NodeId id, Index pitch) const {
-    const ir::Node& n = graph_.node(id);
-    if ((ops::has_pitch(n) ? n.attrs.integer(ops::kPitch) : 0) != pitch) return false;
-    const OpClass kind = n.op->kind;
-    const bool written = kind == OpClass::matmul || kind == OpClass::pointwise || kind == OpClass::reduce ||
-                         kind == OpClass::cast;
-    return written && !copied_.count(id) && !buffer_of_.count(id) && !in_place_.count(id) &&
-           stored_.count(id);
-  }
-
-  int buffer(NodeId id) {
-    const NodeId stored = storage_node(graph_, id);
-    if (auto it = buffer_of_.find(stored); it != buffer_of_.end()) return it->second;
-    return add_buffer(stored, PlanBuffer::Role::temporary, -1);
-  }
-
-  std::string kernel_name(const Group& g) const {
-    // The names of the ops that shape the kernel, shortened.
-    std::string text;
-    int shown = 0;
-    for (NodeId id : g.nodes) {
-      const std::string_view op = graph_.node(id).op->name;
-      if (op == "cast" && g.nodes.size() > 1) continue;
-      if (shown++ == 4) break;
-      text += (text.empty() ? "" : "_") + std::string(op);
-    }
-    if (text.empty()) text = "copy";
-    return fmt::format("{}_{}", text, out_.plan.kernels.size());
-  }
-
-  // Fusion may be given up, the program never: of a group that cannot be lowered every value is stored. A
-  // node by itself lowers, as all that it reads lies in memory (materialize()).
-  void add_group(const Group& g, const std::string& note = "") {
-    std::string why;
-    try {
-      const auto refusal = add_kernels(g, note);
-      if (!refusal) return;
-      why = explain(*refusal);
-    } catch (const Error& e) {
-      why = e.what();
-    }
-    if (g.nodes.size() == 1)
-      throw Error(
-          fmt::format("{}: this program cannot be lowered: {}", graph_.node(g.nodes[0]).op->name, why));
-    out_.taken_apart.push_back(why);
-    for (NodeId id : g.nodes)
-      add_group({.nodes = {id}, .outputs = {id}}, "by itself, as its group has no kernel: " + why);
-  }
-
-  // Why a view is stored, for explain().
-  std::string why_stored(NodeId id) const {
-    const ir::Node& copy = graph_.node(id);
-    if (copy.op != &ops::kCast || copy.type.dtype != graph_.type(copy.operands[0]).dtype) return "";
-    if (!is_inlined(graph_.node(copy.operands[0]))) return "";
-    const auto reader = read_from_memory_.find(id);
-    if (reader == read_from_memory_.end()) return "stores a view as an output";
-    return reader->second == OpClass::matmul ? "stores a view that a product would not read as it lies"
-                                             : "stores a view, whose elements are then picked from memory";
-  }
-
-  // A group's kernels. Those of groups of one form are written once: they differ in what they read and write.
-  struct Written {
-    GroupForm form;
-    Lowered lowered;
-    GroupCost cost;
-  };
-  std::variant<Written, Refusal> written(const Group& g) {
-    GroupForm form = forms_.of(g);
-    if (const auto known = written_.find(form.key); known != written_.end()) {
-      Written same = known->second;
-      rename_nodes(same.lowered, same.form.nodes, form.nodes);
-      return same;
-    }
-    auto plan = plans_->plan(graph_, forms_, g, {.name = kernel_name(g), .variants = options_.variants});
-    if (const auto* refusal = std::get_if<Refusal>(&plan)) return *refusal;
-    auto& [cost, lowered] = std::get<PlannedGroup>(plan);
-    const Hash128 key = form.key;
-    return written_.emplace(key, Written{std::move(form), std::move(lowered), cost}).first->second;
-  }
-
-  // Nothing is added where there is a reason why it cannot be.
-  std::optional<Refusal> add_kernels(const Group& g, std::string note) {
-    auto made = written(g);
-    if (const auto* refusal = std::get_if<Refusal>(&made)) return *refusal;
-    auto& [form, lowered, cost] = std::get<Written>(made);
-    std::vector<int> temporaries;
-    for (const Temporary& t : lowered.temporaries) {
-      out_.plan.buffers.push_back({PlanBuffer::Role::temporary, -1, t.dtype, t.elements, -1});
-      temporaries.push_back(static_cast<int>(out_.plan.buffers.size()) - 1);
-    }
-    for (NodeId z : lowered.zeroed)
-      out_.plan.steps.push_back({.kind = PlanStep::Kind::zero, .buffer = place(z).buffer});
-    for (int t : lowered.zeroed_temporaries)
-      out_.plan.steps.push_back(
-          {.kind = PlanStep::Kind::zero, .buffer = temporaries[static_cast<std::size_t>(t)]});
-    for (auto [from, to] : lowered.copied)
-      out_.plan.steps.push_back(
-          {.kind = PlanStep::Kind::copy, .buffer = place(to).buffer, .from = place(from).buffer});
-    for (NodeId o : g.outputs) place(o);
-    for (NodeId id : g.nodes)
-      if (const ir::Node& n = graph_.node(id); n.attrs.has(ops::kPartsAttr))
-        note += fmt::format("{}{} of the six products of bf16 parts that an f32 product is made of",
-                            note.empty() ? "" : "; ", n.attrs.integer(ops::kPartsAttr));
-    for (NodeId o : g.outputs)
-      if (const std::string stored = why_stored(o); !stored.empty() && note.find(stored) == std::string::npos)
-        note += (note.empty() ? "" : "; ") + stored;
-    for (EmittedKernel& k : lowered.kernels) {
-      PlanStep step{.kind = PlanStep::Kind::launch, .kernel = static_cast<int>(out_.plan.kernels.size())};
-      for (const BufferSource& v : k.views) {
-        const Place p =
-            v.node >= 0 ? place(v.node) : Place{temporaries[static_cast<std::size_t>(v.temporary)], 0};
-        step.views.push_back({p.buffer, p.offset + v.offset});
-      }
-      texts_.name_like_its_equal(k.kernel, out_.plan.kernels);
-      out_.plan.kernels.push_back(std::move(k.kernel));
-      if (!note.empty()) k.note += (k.note.empty() ? "" : "; ") + note;
-      out_.kernels.push_back({g.nodes, cost, std::move(k.note)});
-      out_.variants.push_back(std::exchange(lowered.variants, {}));
-      out_.plan.steps.push_back(std::move(step));
-    }
-    return std::nullopt;
-  }
-
-  Compiled& out_;
-  const ir::Graph& graph_;
-  const tile::Target& target_;
-  const PipelineOptions& options_;
-  std::set<NodeId> stored_;  // by groups
-  std::set<NodeId> copied_;  // what blocks are placed in
-  std::map<NodeId, int> buffer_of_;
-  std::map<NodeId, OpClass> read_from_memory_;  // what products and gathers read, and by which of them
-  std::map<NodeId, std::pair<NodeId, Index>> part_of_;  // what lies in another value's buffer: it, and where
-  SharedText texts_;
-  std::shared_ptr<GroupPlans> plans_;
-  GroupForms forms_{graph_};
-  std::unordered_map<Hash128, Written> written_;  // by form
-  std::set<NodeId> in_place_;                     // values whose parts all do
-};
-
-}  // namespace
-
-Compiled plan_groups(ir::Graph graph, Fusion fusion, const tile::Target& target,
-                     const PipelineOptions& options) {
-  Compiled out;
-  out.target = target;
-  out.graph = std::move(graph);
-  out.fusion = std::move(fusion);
-  PlanWriter(out, target, options).run();
-  return out;
-}
-
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
-  const ir::Graph ordered =
-      with_scans_in_blocks(options.deterministic ? in_fixed_order(graph) : graph, target);
-  const ir::Graph simple = with_products_by_parts(options.simplify ? simplify(ordered) : ordered, target);
-  const ir::Graph by_parts = with_variances_by_parts(simple, target);
-  ir::Graph whole = materialize(with_sums_by_rows(by_parts, target), target);
+  ir::Graph g = options.deterministic ? in_fixed_order(graph) : graph;
+  g = with_scans_in_blocks(g, target);
+  if (options.simplify) g = simplify(g);
+  g = with_products_by_parts(g, target);
+  g = with_variances_by_parts(g, target);
+  g = with_sums_by_rows(g, target);
+  g = materialize(g, target);
   if (!options.fuse) {
-    Fusion apart = keep_apart(whole);
-    return plan_groups(std::move(whole), std::move(apart), target, options);
+    Fusion apart = keep_apart(g);
+    return plan_groups(std::move(g), std::move(apart), target, {.variants = options.variants});
   }
-  FusedGraph fused = fuse_chunked(whole, target, options.recompute);
-  return plan_groups(std::move(fused.graph), std::move(fused.fusion), target, options);
+  FusedGraph fused = fuse_chunked(g, target, options.recompute);
+  return plan_groups(std::move(fused.graph), std::move(fused.fusion), target, {.variants = options.variants});
 }
 
 }  // namespace tilewright::passes

@@ -8,7 +8,9 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,28 @@ std::string own_folder() {
   // A program started through PATH is known by its bare name: ask the kernel.
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   return ignored ? "." : program.parent_path().string();
+}
+
+// The folders in which the loader looks for a name without one: the RUNPATH of this library or program,
+// LD_LIBRARY_PATH, the system's.
+std::vector<std::string> loader_folders() {
+  Dl_info where{};
+  void* own = nullptr;
+  if (dladdr(reinterpret_cast<const void*>(&own_folder), &where) != 0 && where.dli_fname)
+    own = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (!own) own = dlopen(nullptr, RTLD_LAZY);
+  std::vector<std::string> folders;
+  Dl_serinfo size{};
+  if (own && dlinfo(own, RTLD_DI_SERINFOSIZE, &size) == 0) {
+    std::vector<std::max_align_t> memory(size.dls_size / sizeof(std::max_align_t) + 1);
+    auto* info = reinterpret_cast<Dl_serinfo*>(memory.data());
+    *info = size;
+    if (dlinfo(own, RTLD_DI_SERINFO, info) == 0)
+      for (unsigned i = 0; i < info->dls_cnt; ++i)
+        folders.push_back(std::filesystem::path(info->dls_serpath[i].dls_name).lexically_normal().string());
+  }
+  if (own) dlclose(own);
+  return folders;
 }
 
 // The files that may be a backend, in the order in which they are tried.
@@ -56,12 +80,14 @@ Result<void*> open_backend_library(const std::string& kind, const std::string& a
                      fmt::format("device {}: its backend could not be opened: {}", kind, why));
     tried += (tried.empty() ? "" : ", ") + file;
   }
-  return failure(
-      Failure::Kind::not_found,
-      fmt::format("device {}: its backend was not found; looked for {}{}", kind, tried,
-                  asked_folder.empty()
-                      ? " (the last by the loader's path); ContextOptions::library_directory names its folder"
-                      : ", the folder of ContextOptions::library_directory"));
+  // Whoever runs a program puts the file where it is looked for; whoever writes one may say where that is.
+  const std::string folders =
+      asked_folder.empty()
+          ? fmt::format(" by the loader's path ({}); ContextOptions::library_directory names another folder",
+                        fmt::join(loader_folders(), ", "))
+          : ", the folder of ContextOptions::library_directory";
+  return failure(Failure::Kind::not_found,
+                 fmt::format("device {}: its backend was not found; looked for {}{}", kind, tried, folders));
 }
 
 // The version must be ours, to the letter: what passes between the two are C++ objects.

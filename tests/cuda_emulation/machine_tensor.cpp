@@ -12,7 +12,9 @@
 #include <cstring>
 #include <vector>
 
+// Likewise called by emulated code; they stand in machine.cpp.
 extern "C" const unsigned* emu_exchange(unsigned mine);
+extern "C" void emu_bar_sync(int id, int threads);
 
 namespace tilewright::emulation {
 namespace {

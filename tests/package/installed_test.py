@@ -101,6 +101,8 @@ def check_what_is_said_of_backends(prefix, program, compiler):
     backend = prefix / "lib/tilewright/libtw_cpu.so"
     backend.unlink()
     check_said(f"{prefix}/lib/libtw_cpu.so", str(backend), "the loader's path", "ContextOptions::library_directory")
+    said = run(prefix / "bin/tw", "doctor", fails=True)
+    check(f"{prefix}/lib/tilewright" in said, f"the command does not say where it looked for the backend: {said}")
     backend.write_text("no library\n")
     check_said(f"could not be opened: {backend}: ")
     source = prefix / "old.cpp"

@@ -15,8 +15,6 @@
 
 namespace tilewright::test {
 
-namespace {
-
 std::vector<char> pack(const ir::HostTensor& t) {
   const std::size_t size = size_bytes(t.type.dtype);
   std::vector<char> bytes(static_cast<std::size_t>(t.type.shape.size()) * size);
@@ -28,6 +26,8 @@ std::vector<char> pack(const ir::HostTensor& t) {
   }
   return bytes;
 }
+
+namespace {
 
 ir::HostTensor unpack(const ir::Type& type, const std::vector<char>& bytes) {
   ir::HostTensor t{type, {}, {}};

@@ -12,6 +12,9 @@
 
 namespace tilewright::test {
 
+// The elements in their type's bytes, as they lie in a buffer.
+std::vector<char> pack(const ir::HostTensor& t);
+
 struct GraphRunner {
   explicit GraphRunner(const std::string& device, const std::string& isa = "");  // open_device.h
   using Tensors = std::vector<ir::HostTensor>;

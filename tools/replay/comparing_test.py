@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """The comparer by itself: what is the same in canonical form and what is not, and how kernels are matched and counted."""
 import json
+import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -157,6 +160,21 @@ class Comparing(unittest.TestCase):
             counts, comparison = self.counts(self.record(kernel(1)), self.record(kernel(1, **changed)))
             self.assertEqual(counts, {kind: 1}, changed)
             self.assertFalse(comparison.is_equal())
+
+    def test_a_reader_that_goes_away_changes_no_result(self):
+        before, after = self.record(kernel(1)), self.record(kernel(1, schedule="unroll=8"))
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([sys.executable, pathlib.Path(__file__).with_name("replay.py"), "--compare", before.folder, after.folder,
+                               "--out", before.folder / "differences"], stdout=writer, stderr=subprocess.PIPE, text=True)
+        os.close(writer)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+
+    def test_jobs_are_at_least_one(self):
+        done = subprocess.run([sys.executable, pathlib.Path(__file__).with_name("replay.py"), "--compare", "a", "b", "--jobs", "0"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("1 or more, not 0", done.stderr)
 
     def test_a_rounding_of_the_predicted_time_is_nothing(self):
         counts, _ = self.counts(self.record(kernel(1)), self.record(kernel(1, predicted_us=2.0000000001)))

@@ -24,6 +24,21 @@ import showing
 SCREEN = 40  # lines of differences
 
 
+def say(text):
+    """A reader that wants no more (head) changes nothing of what was found out."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"1 or more, not {number}")
+    return number
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
@@ -33,7 +48,7 @@ def arguments():
     parser.add_argument("--targets", default="cpu,sm_80,sm_90a", help="what is printed for (default: all three)")
     parser.add_argument("--filter", default="", metavar="TEXT", help="only programs with this in their names (replay_record --list)")
     parser.add_argument("--short", action="store_true", help="the shortened form: a part of each kind, in seconds")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads, and processes of the build (default: all cores)")
+    parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="threads, and processes of the build (default: all cores)")
     parser.add_argument("--program", help="this tree's recorder (default: build/replay_record, brought up to date)")
     parser.add_argument("--out", type=pathlib.Path, default=revision.KEPT / "differences.txt", metavar="FILE",
                         help="where every difference is written (default: .cache/replay/differences.txt)")
@@ -50,7 +65,7 @@ def write_record(program, folder, options, name):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise revision.RevisionError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}".rstrip())
-    print(f"{name}: {done.stdout.strip()}", flush=True)
+    say(f"{name}: {done.stdout.strip()}")
 
 
 def own_recorder(options):
@@ -65,25 +80,25 @@ def record_of_revision(options):
     commit = revision.commit_of(options.against)
     folder = revision.folder_of(commit) / ("record-" + hashlib.sha256(" ".join(selection(options)).encode()).hexdigest()[:12])
     if (folder / "index.json").exists():
-        print(f"{options.against}: recorded before, in {folder}", flush=True)
+        say(f"{options.against}: recorded before, in {folder}")
     else:
         revision.require_recorder(commit)
-        print(f"{options.against}: {commit[:12]} is built in {revision.folder_of(commit)}", flush=True)
+        say(f"{options.against}: {commit[:12]} is built in {revision.folder_of(commit)}")
         write_record(revision.recorder_of(commit, options.jobs), folder, options, options.against)
     return folder
 
 
 def compare(before, after, options):
     comparison = comparing.Comparison(comparing.Record(before), comparing.Record(after), options.jobs)
-    print("\n".join(showing.summary(comparison)))
+    say("\n".join(showing.summary(comparison)))
     if comparison.is_equal():
-        print("equal")
+        say("equal")
         return 0
     lines = showing.all_changes(comparison)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text("\n".join(lines))
-    print("\n" + "\n".join(lines if options.all else lines[:SCREEN]))
-    print(f"different: {options.out} has all {len(lines)} lines")
+    say("\n" + "\n".join(lines if options.all else lines[:SCREEN]))
+    say(f"different: {options.out} has all {len(lines)} lines")
     return 1
 
 

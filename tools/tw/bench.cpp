@@ -107,7 +107,8 @@ std::string report_text(const lab::Figures& figures, const ReportInput& in) {
   const lab::RunRecord run = lab::run_of(figures);
   if (in.format == "summary") return lab::render_summary(figures);
   if (in.format == "svg") {
-    std::string svg = lab::share_picture(run, in.title);
+    const std::string title = "Share of the roofline: " + lab::measured_text(figures);
+    std::string svg = lab::share_picture(run, in.title.empty() ? title : in.title);
     if (svg.empty()) throw Error(fmt::format("{}: no row has a share of the roofline to draw", in.run));
     return svg;
   }
@@ -125,14 +126,14 @@ void add_report(CLI::App& bench) {
   sub->add_option("--contenders", in->contenders, "Only these, in this order: compiled,eager")
       ->delimiter(',');
   sub->add_option("--html", in->html, "Write the page here");
-  sub->add_option("--title", in->title, "Of the page or the chart");
+  sub->add_option("--title", in->title,
+                  "Of the page or the chart (default of the chart: its machine and days)");
   sub->add_option(
          "--format", in->format,
          "table, markdown or csv: a line a contender; summary: Markdown, a line a workload; svg: the "
          "chart of shares of the roofline")
       ->check(CLI::IsMember({"table", "markdown", "csv", "summary", "svg"}));
   sub->callback([in] {
-    if (in->title.empty()) in->title = "Tilewright bench";
     auto figures = lab::read_figures(in->run);
     if (!figures) throw Error(figures.error().message);
     if (!in->patterns.empty() || !in->contenders.empty()) {
@@ -143,8 +144,8 @@ void add_report(CLI::App& bench) {
       fmt::print("{}", report_text(*figures, *in));
       return;
     }
-    if (Status written = lab::write_file(in->html, lab::render_html(lab::run_of(*figures), in->title));
-        !written)
+    const std::string title = in->title.empty() ? "Tilewright bench" : in->title;
+    if (Status written = lab::write_file(in->html, lab::render_html(lab::run_of(*figures), title)); !written)
       throw Error(written.error().message);
     fmt::print("page: {}\n", in->html);
   });

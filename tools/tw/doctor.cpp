@@ -97,7 +97,9 @@ void check_cpu(std::vector<Finding>& out, const std::string& cache) {
   auto cpu = runtime::Device::open("cpu");
   if (!cpu) {
     out.push_back({"CPU backend", State::note, cpu.error().message,
-                   "build with LLVM and Clang 19 (scripts/setup.sh build) and keep libtw_cpu.so beside tw"});
+                   "build with LLVM and Clang 19 (scripts/setup.sh build), which makes libtw_cpu.so; keep it "
+                   "in one of the "
+                   "folders named here"});
     return;
   }
   out.push_back({"Clang", State::ok, fact_text(**cpu, "compiler") + ", in the process"});
@@ -112,7 +114,8 @@ void check_cuda(std::vector<Finding>& out, const std::string& cache) {
   // Compiling needs no device.
   auto compiler = runtime::Device::open("cuda:0", {.compile_only = "sm_90a"});
   if (!compiler) {
-    out.push_back({"CUDA backend", State::note, compiler.error().message, "keep libtw_cuda.so beside tw"});
+    out.push_back({"CUDA backend", State::note, compiler.error().message,
+                   "keep libtw_cuda.so in one of the folders named here"});
     return;
   }
   const std::string version = fact_text(**compiler, "compiler");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "harness/report/charts.h"
 #include "harness/run/pattern.h"
@@ -97,6 +98,20 @@ Figures selected(const Figures& figures, const std::vector<std::string>& pattern
 
 std::string workload_name(const Row& row) {
   return fmt::format("{} {} {}", row.target, row.shape, row.dtype);
+}
+
+// Of a GPU's figures and a CPU's together the GPU's machine is named, as in tables.
+std::string measured_text(const Figures& figures) {
+  std::set<std::string> days;
+  for (const Figure& figure : figures.entries) days.insert(figure.date.substr(0, figure.date.find('T')));
+  days.erase("");
+  const Environment& e = figures.environment;
+  std::string text = e.gpu_name.empty() ? e.cpu_model : e.gpu_name;
+  if (days.empty()) return text;
+  const std::string last = days.size() == 1   ? ""
+                           : days.size() == 2 ? fmt::format(" and {}", *days.rbegin())
+                                              : fmt::format(" to {}", *days.rbegin());
+  return fmt::format("{}, {}{}", text, *days.begin(), last);
 }
 
 }  // namespace tilewright::lab

@@ -30,6 +30,8 @@ RunRecord run_of(const Figures& figures);
 // lets all pass. They come in the order of the patterns, and of the contenders.
 Figures selected(const Figures& figures, const std::vector<std::string>& patterns,
                  const std::vector<std::string>& contenders);
+// "NVIDIA H200, 2026-11-22 and 2026-11-26": of which machine the figures are, and of which days.
+std::string measured_text(const Figures& figures);
 std::string workload_name(const Row& row);  // "softmax 8192x8192 bf16"
 
 }  // namespace tilewright::lab

@@ -62,6 +62,19 @@ TEST(Figures, OfWhatIsStoredHaveTheirDateAndCommit) {
   EXPECT_EQ(read.environment.cpu_model, run.environment.cpu_model);
 }
 
+TEST(Figures, SayOfWhichMachineAndDaysTheyAre) {
+  Figures figures =
+      figures_of(synthetic::run_of({synthetic::timed(1), synthetic::timed(2), synthetic::timed(3)}));
+  figures.environment.gpu_name = "A GPU";
+  EXPECT_EQ(measured_text(figures), "A GPU, 2026-11-21");
+  figures.entries[0].date = "2026-11-22T10:00:00Z";
+  EXPECT_EQ(measured_text(figures), "A GPU, 2026-11-21 and 2026-11-22");
+  figures.entries[1].date = "2026-11-23T10:00:00Z";
+  EXPECT_EQ(measured_text(figures), "A GPU, 2026-11-21 to 2026-11-23");
+  figures.environment.gpu_name = "";
+  EXPECT_EQ(measured_text(figures).find(figures.environment.cpu_model), 0u);
+}
+
 TEST(Figures, AreChosenInTheOrderOfPatternsAndContenders) {
   const Figures all = figures_of(synthetic::sample_run());
   std::vector<std::string> keys;

@@ -213,11 +213,16 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
   beside.run_us();
 }
 
+// By how much a device's own time may exceed that of its calls, which were timed before it (docs/lab.md, "Two
+// times"): the clock may be lower by then, and a batch of b calls may end b · call_us after its first, but
+// for starting and waiting.
+constexpr double kLowerClock = 1.05, kStartAndWaitUs = 50;
+
 // Why a device's own time cannot be that of the work which the calls, `call_us` each, asked for; empty when
-// it can. One batch of b calls may end b · call_us after its first, but for starting and waiting.
+// it can.
 std::string distrust(double device_us, double call_us, std::int64_t count, const Timer* timer) {
-  const double slack = 50 / static_cast<double>(count);
-  const bool too_long = device_us > 1.05 * call_us + slack;
+  const double slack = kStartAndWaitUs / static_cast<double>(count);
+  const bool too_long = device_us > kLowerClock * call_us + slack;
   const bool too_short =
       device_us <= 0 || (timer && timer->counts_gaps() && device_us < 0.5 * call_us - slack);
   if (!too_long && !too_short) return "";

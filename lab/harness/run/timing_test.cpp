@@ -346,7 +346,8 @@ TEST(Timing, ADeviceTimeThatCannotBeIsLeftOut) {
   EXPECT_FALSE(blind.samples_us.empty());
 }
 
-TEST(Timing, AContenderInAnotherProcessTracesItsOwnDevice) {
+// A contender of another process whose calls take 200 us, and the device `device_us` of each.
+ContenderTiming timing_of_foreign(double device_us) {
   Queue queue(0, 0);
   Contender& contender = queue.bench.instance.contenders[0];
   contender.run = nullptr;
@@ -356,12 +357,23 @@ TEST(Timing, AContenderInAnotherProcessTracesItsOwnDevice) {
     queue.bench.clock.now_us += us;
     return us;
   };
-  contender.device_us = [](std::int64_t, std::int64_t count) -> Result<double> {
-    return 150.0 * static_cast<double>(count);
+  contender.device_us = [device_us](std::int64_t, std::int64_t count) -> Result<double> {
+    return device_us * static_cast<double>(count);
   };
-  const ContenderTiming timing = queue.time(&queue.trace);
+  return queue.time(&queue.trace);
+}
+
+TEST(Timing, AContenderInAnotherProcessTracesItsOwnDevice) {
+  const ContenderTiming timing = timing_of_foreign(150);
   EXPECT_NEAR(median(timing.samples_us), 200, 2);
   EXPECT_NEAR(median(timing.device_us), 150, 1e-6);
+}
+
+TEST(Timing, ADeviceTimeMayExceedItsCallByWhatClocksExplain) {
+  EXPECT_NEAR(median(timing_of_foreign(208).device_us), 208, 1e-6);
+  const ContenderTiming timing = timing_of_foreign(300);
+  EXPECT_TRUE(timing.device_us.empty());
+  EXPECT_NE(timing.no_device_time.find("no device time: 300 us"), std::string::npos) << timing.no_device_time;
 }
 
 // With the real clock; a factor of 25 is beyond what a busy machine does to a median.

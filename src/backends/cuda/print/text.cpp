@@ -9,6 +9,22 @@
 
 namespace tilewright::cuda {
 
+bool Text::does_nothing(std::string_view head) {
+  const bool counts = head.starts_with("for (int "), asks = head.starts_with("if (");
+  if (!counts && !asks) return false;
+  for (std::size_t at = head.find('(') + 1; at < head.size(); ++at) {
+    const char c = head[at], before = head[at - 1];
+    if (c == '(' && (std::isalnum(static_cast<unsigned char>(before)) != 0 || before == '_' || before == '>'))
+      return false;
+  }
+  return true;
+}
+
+std::size_t Text::begin_of_head() const {
+  constexpr std::string_view kPragma = "#pragma unroll\n";
+  return out_.ends_with(kPragma) ? out_.size() - kPragma.size() : out_.size();
+}
+
 std::string element_type(DType dtype) { return std::string(name(dtype)); }
 std::string compute_type(DType dtype) { return std::string(name(compute_dtype(dtype))); }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,7 +24,7 @@ class Text {
   // A name for what is declared here: others may have it behind the end of the block that is open.
   std::string local(std::string_view wish) {
     std::string name = names_->unique(wish);
-    if (!blocks_.empty()) blocks_.back().push_back(name);
+    if (!blocks_.empty()) blocks_.back().names.push_back(name);
     return name;
   }
   template <class... Args>
@@ -39,19 +40,26 @@ class Text {
   void unrolled(std::string_view variable, Index count) { unrolled(variable, 0, count); }
   void unrolled(std::string_view variable, Index first, Index end) {
     write("#pragma unroll");
-    line("for (int {0} = {1}; {0} < {2}; ++{0}) {{", variable, first, end);
-    begin_block();
+    open("for (int {0} = {1}; {0} < {2}; ++{0})", variable, first, end);
   }
   template <class... Args>
   void open(fmt::format_string<Args...> format, Args&&... args) {
-    write(fmt::format(format, std::forward<Args>(args)...) + " {");
-    begin_block();
+    const std::size_t head = begin_of_head();
+    const std::string text = fmt::format(format, std::forward<Args>(args)...);
+    write(text + " {");
+    begin_block(does_nothing(text) ? head : kKept);
   }
   void open_block() {
     write("{");
     begin_block();
   }
-  void close() { close_with("}"); }
+  // A loop or a condition with nothing in it is taken back.
+  void close() {
+    const Block block = blocks_.back();
+    if (block.head == kKept || block.body != out_.size()) return close_with("}");
+    end_block();
+    out_.resize(block.head);
+  }
   void close_with(const std::string& text) {
     end_block();
     write(text);
@@ -70,19 +78,30 @@ class Text {
   const std::string& str() const { return out_; }
 
  private:
-  void begin_block() {
+  static constexpr std::size_t kKept = std::string::npos;
+  struct Block {
+    std::vector<std::string> names;  // that end with it
+    std::size_t head = kKept;        // where the text of what opens it begins, if that may be taken back
+    std::size_t body = 0;            // where its own text begins
+  };
+  // Whether a head only counts or asks: nothing is called or written in it but the counter.
+  static bool does_nothing(std::string_view head);
+  // With the pragma that the loop has.
+  std::size_t begin_of_head() const;
+
+  void begin_block(std::size_t head = kKept) {
     ++indent_;
-    blocks_.emplace_back();
+    blocks_.push_back({{}, head, out_.size()});
   }
   void end_block() {
     --indent_;
-    for (const std::string& name : blocks_.back()) names_->release(name);
+    for (const std::string& name : blocks_.back().names) names_->release(name);
     blocks_.pop_back();
   }
 
   int indent_;
   KernelNames* names_;
-  std::vector<std::vector<std::string>> blocks_;  // names that end with those that are open
+  std::vector<Block> blocks_;  // that are open
   std::string out_;
 };
 

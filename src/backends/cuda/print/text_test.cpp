@@ -32,5 +32,27 @@ TEST(Text, NamesOfABlockAreFreeBehindIt) {
   EXPECT_EQ(text.local("x"), "x_2");
 }
 
+TEST(Text, LoopsAndConditionsWithNothingInThemAreTakenBack) {
+  const tile::Kernel kernel;
+  const printer::LoopPlan plan;
+  KernelNames names(kernel, plan);
+  Text text(0, names);
+  text.line("first();");
+  text.unrolled("r", 4);
+  text.open("if (r < 2 && (r + g) * 2 < n)");
+  text.close();
+  text.close();
+  text.open("if (wait(barrier))");
+  text.close();
+  text.open_block();
+  text.close();
+  text.unrolled("c", 2);
+  text.line("second();");
+  text.close();
+  EXPECT_EQ(text.str(),
+            "first();\nif (wait(barrier)) {\n}\n{\n}\n#pragma unroll\nfor (int c = 0; c < 2; ++c) {\n  "
+            "second();\n}\n");
+}
+
 }  // namespace
 }  // namespace tilewright::cuda
