@@ -25,9 +25,6 @@ extern "C" __global__ void __launch_bounds__(256) transpose(const f32* __restric
   for (int r = 0; r < 4; ++r) {
     x_in[r] = load<4, Cache::stream_constant>(x_at + r * 131072);
   }
-#pragma unroll
-  for (int r = 0; r < 4; ++r) {
-  }
 
   Vec<f32, 4> transposed_x[4];
   __syncthreads();

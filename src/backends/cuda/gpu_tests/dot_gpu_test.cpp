@@ -57,11 +57,10 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
   const int before = checked;
   for (const MatmulKernel& m : kernels)
     for (const int places : {0, 2, 3}) {
-      check(m, {.threads = 256,
-                .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .store_stages = places}});
+      check(m,
+            {.threads = 256, .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .store_stages = places}});
       if (places > 0)
-        check(m, {.threads = 256,
-                  .kind = tile::WgmmaDot{.stages = 3, .group_m = 4, .store_stages = places}});
+        check(m, {.threads = 256, .kind = tile::WgmmaDot{.stages = 3, .group_m = 4, .store_stages = places}});
     }
   EXPECT_GE(checked - before, 30);
   check({.batch = 2, .m = 131, .n = 77, .k = 75}, {.threads = 256, .kind = tile::MmaDot{.stages = 3}});

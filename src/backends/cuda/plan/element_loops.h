@@ -17,7 +17,7 @@ struct Pieces {
   bool loads = false;  // a piece loads what stands along its columns
   Index rows = 0;  // whose elements it loads at once; 0: all of the tile's are loaded before the first piece
   std::vector<int> sent = {};  // instructions whose stores leave by stages
-  int tma_load = -1;                 // the load that it brings to where the first of them leaves from
+  int tma_load = -1;           // the load that it brings to where the first of them leaves from
   // Which of the stores an instruction is, or -1.
   int sent_as(std::size_t instr) const {
     const auto at = std::find(sent.begin(), sent.end(), static_cast<int>(instr));

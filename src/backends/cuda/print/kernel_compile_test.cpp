@@ -121,10 +121,10 @@ TEST(Golden, PrintedKernels) {
                               {.threads = 256, .kind = tile::WgmmaDot{.stages = 4, .group_m = 16}}));
   tile::samples::MatmulKernel gelu = gemm;
   gelu.block_n = 192, gelu.bias_gelu = true;
-  expect_golden("gemm_gelu_cutlass_pingpong",
-                print(tile::samples::matmul(gelu),
-                      {.threads = 256,
-                       .kind = tile::WgmmaPingpong{.stages = 4, .group_m = 16, .store_stages = 4}}));
+  expect_golden(
+      "gemm_gelu_cutlass_pingpong",
+      print(tile::samples::matmul(gelu),
+            {.threads = 256, .kind = tile::WgmmaPingpong{.stages = 4, .group_m = 16, .store_stages = 4}}));
   const tile::samples::AttentionKernel causal{.heads = 16,
                                               .queries = 4096,
                                               .keys = 4096,

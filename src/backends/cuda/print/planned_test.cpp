@@ -41,8 +41,7 @@ std::vector<Schedule> schedules() {
             tile::MmaB2b{.stages = stages, .group_m = group_m, .longest_first = longest_first});
       for (const int places : {0, 1, 2}) {
         kinds.emplace_back(tile::WgmmaDot{.stages = stages, .group_m = group_m, .store_stages = places});
-        kinds.emplace_back(
-            tile::WgmmaPingpong{.stages = stages, .group_m = group_m, .store_stages = places});
+        kinds.emplace_back(tile::WgmmaPingpong{.stages = stages, .group_m = group_m, .store_stages = places});
         for (const bool longest_first : {false, true})
           for (const tile::Rounds rounds :
                {tile::Rounds::apart, tile::Rounds::overlapped, tile::Rounds::fa3_pingpong})

@@ -24,9 +24,6 @@ extern "C" __global__ void __launch_bounds__(128) cast_0(f8e4m3* __restrict__ tr
   for (int r = 0; r < 2; ++r) {
     b_in[r] = load<16, Cache::stream_constant>(b_at + r * 131072);
   }
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-  }
 
   Vec<f8e4m3, 16> transposed_b[2];
   __syncthreads();

@@ -76,9 +76,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         for (int r = 0; r < 4; ++r) {
           scale_a_in[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
         }
-#pragma unroll
-        for (int r = 0; r < 4; ++r) {
-        }
       }
       for (i64 column_i = 0; column_i < column_end; column_i += 2 * column_step) {
         wait_full(a_pipeline, a_state);
@@ -91,9 +88,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
 #pragma unroll
             for (int r = 0; r < 4; ++r) {
               scale_a_in_next[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
-            }
-#pragma unroll
-            for (int r = 0; r < 4; ++r) {
             }
           }
         }
@@ -147,9 +141,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
 #pragma unroll
               for (int r = 0; r < 4; ++r) {
                 scale_a_in[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
-              }
-#pragma unroll
-              for (int r = 0; r < 4; ++r) {
               }
             }
           }

@@ -67,9 +67,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
         for (int c = 0; c < 8; ++c) {
           scales_in[c] = load<2, Cache::constant>(scales_at + c * 8);
         }
-#pragma unroll
-        for (int c = 0; c < 8; ++c) {
-        }
       }
       for (i64 column_i = 0; column_i < column_end; column_i += 2 * column_step) {
         wait_full(x_pipeline, x_state);
@@ -81,9 +78,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
               scales_in_next[c] = load<2, Cache::constant>(scales_at + c * 8);
-            }
-#pragma unroll
-            for (int c = 0; c < 8; ++c) {
             }
           }
         }
@@ -116,9 +110,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
 #pragma unroll
               for (int c = 0; c < 8; ++c) {
                 scales_in[c] = load<2, Cache::constant>(scales_at + c * 8);
-              }
-#pragma unroll
-              for (int c = 0; c < 8; ++c) {
               }
             }
           }

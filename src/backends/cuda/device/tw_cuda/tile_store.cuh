@@ -138,25 +138,29 @@ TW_DEVICE u32 row_word(u32 piece, u32 r) {
   const u32 lane = threadIdx.x % 32;
   return load_shared(piece + r * 128 + ((lane / 4 ^ r % 8) << 4) + lane % 4 * 4);
 }
-// A row of 64 elements of 16 bits, of which `columns` are in the tensor (none where the row is not), word by word. Where no word begins
-// with the row, words hold the second half of one lane's and the first of the next: `left` is the lane's before, of lane 0 the one
-// that was `before`, if the row came from another piece (`follows`); and the last half waits if it goes on. All lanes of a warp.
+// A row of 64 elements of 16 bits, of which `columns` are in the tensor (none where the row is not), word by
+// word. Where no word begins with the row, words hold the second half of one lane's and the first of the
+// next: `left` is the lane's before, of lane 0 the one that was `before`, if the row came from another piece
+// (`follows`); and the last half waits if it goes on. All lanes of a warp.
 TW_DEVICE void store_row(u16* at, u32 word, u32 left, bool follows, bool goes_on, i32 columns) {
   const i32 first = i32(threadIdx.x % 32) * 2;
   const bool odd = reinterpret_cast<u64>(at) % 4 != 0;
   const bool whole = odd ? first < columns && (first > 0 || follows) : first + 1 < columns;
-  if (whole) *reinterpret_cast<u32*>(at + (odd ? first - 1 : first)) = odd ? __byte_perm(left, word, 0x5432) : word;
+  if (whole)
+    *reinterpret_cast<u32*>(at + (odd ? first - 1 : first)) = odd ? __byte_perm(left, word, 0x5432) : word;
   if (follows && goes_on && columns > 64) return;
   // Halves at the row's ends.
   const i32 end = columns < 64 ? columns : 64;
   if (first < columns && (odd ? first == 0 && !follows : first + 1 == columns)) at[first] = u16(word);
   if (odd && (!goes_on || columns <= 64) && end == first + 2) at[first + 1] = u16(word >> 16);
 }
-// One of them by the threads, a row a warp at a time: rows are `pitch` elements apart, from `to` on, and need not be aligned; `rows`
-// and `columns` of them are in the tensor. Lane i of a warp keeps the last word of its i-th row in `waiting`. All of the warpgroup
-// have written the piece; it is overwritten behind the next piece's barrier.
+// One of them by the threads, a row a warp at a time: rows are `pitch` elements apart, from `to` on, and need
+// not be aligned; `rows` and `columns` of them are in the tensor. Lane i of a warp keeps the last word of its
+// i-th row in `waiting`. All of the warpgroup have written the piece; it is overwritten behind the next
+// piece's barrier.
 template <class Stages, class T>
-TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, T* to, i64 pitch, i32 rows, i32 columns) {
+TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, T* to, i64 pitch, i32 rows,
+                         i32 columns) {
   constexpr u32 kTogether = 4;  // rows of which no load waits for another's store
   const u32 warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const u32 piece = out.piece(0);

@@ -41,8 +41,7 @@ tile::Schedule cutlass_pingpong(int stages, int places = 0) {
           .kind = tile::WgmmaPingpong{.stages = stages, .group_m = 16, .store_stages = places}};
 }
 tile::Schedule together(int stages, int places = 0) {
-  return {.threads = 256,
-          .kind = tile::WgmmaDot{.stages = stages, .group_m = 16, .store_stages = places}};
+  return {.threads = 256, .kind = tile::WgmmaDot{.stages = stages, .group_m = 16, .store_stages = places}};
 }
 
 MatmulKernel of(DType dtype, Index block_m, Index block_n, bool bias_gelu) {
@@ -141,11 +140,10 @@ TEST_F(DotCompile, ChainsSendTheirResults) {
                                              .causal = causal,
                                              .skips = causal,
                                              .splits = causal};
-      tile::Schedule s{.threads = static_cast<int>(2 * a.block_m),
-                       .kind = tile::WgmmaB2b{.stages = 2,
-                                              .longest_first = causal,
-                                              .rounds = tile::Rounds::fa3_pingpong,
-                                              .store_stages = 2}};
+      tile::Schedule s{
+          .threads = static_cast<int>(2 * a.block_m),
+          .kind = tile::WgmmaB2b{
+              .stages = 2, .longest_first = causal, .rounds = tile::Rounds::fa3_pingpong, .store_stages = 2}};
       compile(attention(a), to_string(a), s);
     }
 }

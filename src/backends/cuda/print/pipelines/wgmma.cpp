@@ -100,8 +100,8 @@ void Wgmma::print_store_stages() {
   need("tile_store");
   const bool fetched = plan_.elements.fetched >= 0;
   out_.line("{0}<{1}, {2}> store_stages{{{3} + u32(group) * {1} * kPieceBytes{4}}};",
-            fetched ? "TmaTileStages" : "TmaStoreStages", store_stages(schedule_),
-            plan_.dots.results.size(), end_of_blocks(), fetched ? ", tile_full[group]" : "");
+            fetched ? "TmaTileStages" : "TmaStoreStages", store_stages(schedule_), plan_.dots.results.size(),
+            end_of_blocks(), fetched ? ", tile_full[group]" : "");
 }
 
 // One operand's block into its place: each block of a cluster fetches its share of what all of them need.
