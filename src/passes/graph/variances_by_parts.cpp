@@ -83,7 +83,8 @@ Index divisor(Index extent, Index most) {
 }
 
 // Summed axes from the last on, as much of them as a program holds; nullopt where parts are not worth it.
-std::optional<PartShape> part_of(const Shape& shape, const std::vector<Index>& axes,
+// `is_all`: nothing else is made of the distances; a kernel that writes what is would read x once more.
+std::optional<PartShape> part_of(const Shape& shape, const std::vector<Index>& axes, bool is_all,
                                  const tile::Target& target) {
   Index summed = 1;
   for (Index axis : axes) summed *= shape[static_cast<int>(axis)];
@@ -92,7 +93,8 @@ std::optional<PartShape> part_of(const Shape& shape, const std::vector<Index>& a
   const Index beside = down_columns ? std::min(kFewColumns, shape[shape.rank() - 1]) : 1;
   const Index held = target.held_elements(4) / beside;
   const Index programs = std::max<Index>(shape.size() / summed / beside, 1);
-  const bool idle = 2 * programs * target.max_cluster <= target.units && shape.size() >= kLeastOfFew;
+  const bool idle =
+      is_all && 2 * programs * target.max_cluster <= target.units && shape.size() >= kLeastOfFew;
   if (summed <= held * target.max_cluster && !idle) return std::nullopt;
   const Index even = shape.size() / (kPartsOfUnit * target.units);
   const Index wanted = std::min(held, std::clamp(even, kLeastOfPart, kMostOfPart) / beside);
@@ -172,11 +174,13 @@ Graph with_variances_by_parts(const Graph& graph, const tile::Target& target) {
   if (target.any_size || target.row_bytes == 0) return graph;
   // What is replaced: the sums of squares, and the sums of the same elements that the means are made of.
   std::unordered_map<const Node*, PartShape> squares, sums;
+  const std::vector<std::vector<NodeId>> users = graph.users();
   for (const Node& n : graph.nodes()) {
     const std::optional<Squares> found = squares_of(graph, n);
     if (!found) continue;
     const std::vector<Index>& axes = n.attrs.integers("axes");
-    const std::optional<PartShape> part = part_of(graph.type(found->x).shape, axes, target);
+    const bool is_all = users[static_cast<std::size_t>(found->distance)].size() == 1;
+    const std::optional<PartShape> part = part_of(graph.type(found->x).shape, axes, is_all, target);
     if (!part) continue;
     squares.insert({&n, *part});
     for (const Node& other : graph.nodes())
