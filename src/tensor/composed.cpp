@@ -15,6 +15,7 @@ Tensor composed(const char* name, const std::vector<Tensor>& operands, const Loc
     const auto trace = std::make_shared<Trace>(Trace::Of::composite, name, where);
     trace->no_breaks = "that is written in others: its elements are known after the call";
     std::vector<ir::Type> types;
+    types.reserve(inputs.size());
     for (const ir::Value& v : inputs) types.push_back(v.type());
     try {
       Recorded recorded = record_function([&](const auto& in) { return std::vector{body(in)}; }, operands,

@@ -34,16 +34,12 @@ std::set<NodeId> casts_beside(const Graph& graph, const std::set<NodeId>& casts,
   return out;
 }
 
-constexpr double kShareOfTime = 0.01;  // of a program's predicted time (chosen)
-
-// Whether storing the values that are of `all` and not of `some` takes a share of the program's time that
-// another fusion of the whole is worth.
-bool takes_time(const FusionInput& input, const std::set<NodeId>& all, const std::set<NodeId>& some,
-                double seconds) {
-  double bytes = 0;
-  for (const NodeId id : all)
-    if (some.count(id) == 0) bytes += 2 * bytes_of(input.graph.type(id));
-  return bytes > kShareOfTime * seconds * input.target.memory_bytes_per_s;
+// Whether a value of `all` that is not of `some` is too large for a cache: another fusion of the whole
+// program is worth it.
+bool has_large(const FusionInput& input, const std::set<NodeId>& all, const std::set<NodeId>& some) {
+  return std::any_of(all.begin(), all.end(), [&](NodeId id) {
+    return some.count(id) == 0 && !input.target.cache_holds(bytes_of(input.graph.type(id)));
+  });
 }
 
 // What values may be computed again for: large ones to save memory, too; others where that is clearly faster.
@@ -96,7 +92,7 @@ Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recomp
     const std::set<NodeId> large = recomputable(graph, always ? 1 : kMuchLarger);
     if (!large.empty()) try_again(large, ToSave::memory);
     const std::set<NodeId> larger = always ? large : recomputable(graph, 1);
-    if (takes_time(input, larger, large, out.seconds)) try_again(larger, ToSave::time);
+    if (has_large(input, larger, large)) try_again(larger, ToSave::time);
   }
   if (recompute != Recompute::never) recompute_outputs(graph, *plans, forms, out);
   out.work = plans->work();

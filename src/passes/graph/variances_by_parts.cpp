@@ -146,10 +146,9 @@ Parts apart(Value x, const std::vector<Index>& axes, const PartShape& part) {
 // A sum of each part; the axes along which parts lie in these; and the sum of such sums.
 Value sum_of_parts(Value x, const Parts& parts) { return ops::sum(x, parts.within); }
 std::vector<Index> along_sums(const Parts& parts) {
-  std::vector<Index> along;
-  for (Index axis : parts.along)
-    along.push_back(
-        axis - std::count_if(parts.within.begin(), parts.within.end(), [&](Index w) { return w < axis; }));
+  std::vector<Index> along = parts.along;
+  for (Index& axis : along)
+    axis -= std::count_if(parts.within.begin(), parts.within.end(), [&](Index w) { return w < axis; });
   return along;
 }
 Value of_all_parts(Value sums, const Parts& parts) { return ops::sum(sums, along_sums(parts)); }
