@@ -174,16 +174,19 @@ Graph with_variances_by_parts(const Graph& graph, const tile::Target& target) {
   // What is replaced: the sums of squares, and the sums of the same elements that the means are made of.
   std::unordered_map<const Node*, PartShape> squares, sums;
   const std::vector<std::vector<NodeId>> users = graph.users();
+  const std::vector<NodeId>& outputs = graph.outputs();
   for (const Node& n : graph.nodes()) {
     const std::optional<Squares> found = squares_of(graph, n);
     if (!found) continue;
     const std::vector<Index>& axes = n.attrs.integers("axes");
-    const bool is_all = users[static_cast<std::size_t>(found->distance)].size() == 1;
+    const bool is_all = users[static_cast<std::size_t>(found->distance)].size() == 1 &&
+                        std::find(outputs.begin(), outputs.end(), found->distance) == outputs.end();
     const std::optional<PartShape> part = part_of(graph.type(found->x).shape, axes, is_all, target);
     if (!part) continue;
     squares.insert({&n, *part});
-    for (const Node& other : graph.nodes())
-      if (other.op == &ops::kSum && other.operands[0] == found->x && other.attrs.integers("axes") == axes)
+    for (const NodeId user : users[static_cast<std::size_t>(found->x)])
+      if (const Node& other = graph.node(user);
+          other.op == &ops::kSum && other.attrs.integers("axes") == axes)
         sums.insert({&other, *part});
   }
   if (squares.empty()) return graph;

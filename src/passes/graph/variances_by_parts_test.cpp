@@ -66,6 +66,26 @@ TEST(VariancesByParts, ReadLongRowsOnceAndGiveTheSame) {
   }
 }
 
+// A cluster keeps the rows, but would have all of the work; where the distances are wanted, too, it is the
+// kernel that writes them.
+TEST(VariancesByParts, RowsAreCutWhereMostOfTheMachineWouldWait) {
+  tile::Target wide;
+  wide.units = 100, wide.max_cluster = 8, wide.row_bytes = 4 * 80000;
+  const auto program_of = [](const Shape& shape) {
+    Graph g("program");
+    g.set_outputs({ops::var(Value{&g, g.add_input("x", {DType::f32, shape})}, {1}).id});
+    return g;
+  };
+  const Graph few = program_of({2, 40000}), many = program_of({64, 40000}),
+              short_ones = program_of({2, 4000});
+  EXPECT_EQ(reductions(with_variances_by_parts(few, wide)), 5);
+  expect_same_values(few, with_variances_by_parts(few, wide));
+  EXPECT_TRUE(with_variances_by_parts(many, wide) == many) << "units enough have work";
+  EXPECT_TRUE(with_variances_by_parts(short_ones, wide) == short_ones) << "not worth a second kernel";
+  const Graph both = program({2, 40000}, {1});
+  EXPECT_TRUE(with_variances_by_parts(both, wide) == both) << "the distances are written";
+}
+
 TEST(VariancesByParts, OthersStay) {
   const auto stays = [](const Graph& graph) {
     return with_variances_by_parts(graph, target_of_short_rows()) == graph;
