@@ -61,6 +61,16 @@ TEST_F(Composites, HaveTheGradientsOfTheirParts) {
   }
 }
 
+TEST_F(Composites, HaveNoSlopeWhereTheRootHasAnInfiniteOne) {
+  const auto deviation =
+      value_and_grad([](const Tensor& t) { return sum(std(t, {1})); })({ctx_.ones({2, 3})});
+  EXPECT_EQ(deviation[1].to_vector<float>(), std::vector<float>(6, 0));
+  const auto length = value_and_grad([](const Tensor& t) { return norm(t); })({ctx_.zeros({4})});
+  EXPECT_EQ(length[0].item(), 0);
+  EXPECT_EQ(length[1].to_vector<float>(), std::vector<float>(4, 0));
+  EXPECT_TRUE(std::isnan(norm(ctx_.full({2}, NAN)).item()));
+}
+
 TEST_F(Composites, AreOneKernel) {
   auto f = compile([](const Tensor& t) { return norm(t, {1}) + std(t, {1}); });
   const Tensor x = ctx_.from(numbers_, {3, 4}, DType::f64);

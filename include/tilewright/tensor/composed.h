@@ -52,6 +52,12 @@ inline DType wide_type(const Tensor& x) {
   return x.dtype() == DType::f64 || x.dtype() == DType::i64 ? DType::f64 : DType::f32;
 }
 inline DType statistic_type(const Tensor& x) { return is_float(x.dtype()) ? x.dtype() : DType::f32; }
+
+// sqrt(x) with the gradient 0 at 0, where that of sqrt() is infinite.
+inline Tensor root(const Tensor& x) {
+  const Tensor is_zero = x == 0.0;
+  return where(is_zero, 0.0, sqrt(where(is_zero, 1.0, x)));
+}
 }  // namespace detail
 
 }  // namespace tilewright

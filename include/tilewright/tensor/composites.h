@@ -11,20 +11,20 @@ namespace tilewright {
 #define TW_HERE const Location& where = Location::current()
 
 // The standard deviation over `axes` (empty: all): the root of var(), which divides by count - ddof. x's
-// type; integers give f32. Where all elements are equal the gradient is NaN, as PyTorch's.
+// type; integers give f32. Where all elements are equal the gradient is 0, as PyTorch's.
 inline Tensor std(const Tensor& x, const Axes& axes = {}, Index ddof = 0, Keep keep = Keep::no, TW_HERE) {
   return detail::composed("std", {x}, where, [&](const auto& in) {
     const Tensor wide = cast(in[0], detail::wide_type(in[0]));
-    return cast(sqrt(var(wide, axes, ddof, keep)), detail::statistic_type(in[0]));
+    return cast(detail::root(var(wide, axes, ddof, keep)), detail::statistic_type(in[0]));
   });
 }
 
 // The Euclidean norm over `axes` (empty: all), √Σx², squared and summed in f32 (f64 for f64 and i64). x's
-// type; integers give f32. Where all elements are 0 the gradient is NaN.
+// type; integers give f32. Where all elements are 0 the gradient is 0, as PyTorch's.
 inline Tensor norm(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE) {
   return detail::composed("norm", {x}, where, [&](const auto& in) {
     const Tensor wide = cast(in[0], detail::wide_type(in[0]));
-    return cast(sqrt(sum(wide * wide, axes, keep)), detail::statistic_type(in[0]));
+    return cast(detail::root(sum(wide * wide, axes, keep)), detail::statistic_type(in[0]));
   });
 }
 
