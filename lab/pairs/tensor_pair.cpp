@@ -94,16 +94,9 @@ std::shared_ptr<std::vector<Tensor>> placed_outputs(const Shared& shared) {
 
 // "cublaslt": of a program that is nothing but its calls; empty for another.
 std::string library_of(const SpecialisationReport& report) {
-  std::string found;
-  for (const KernelReport& kernel : report.kernels) {
-    constexpr std::string_view kCall = "library name=";
-    if (!kernel.schedule.starts_with(kCall)) return "";
-    const std::string name =
-        kernel.schedule.substr(kCall.size(), kernel.schedule.find(' ', kCall.size()) - kCall.size());
-    if (!found.empty() && name != found) return "";
-    found = name;
-  }
-  return found;
+  const std::vector<KernelReport>& kernels = report.kernels;
+  const auto alike = [&](const KernelReport& k) { return k.called == kernels[0].called; };
+  return !kernels.empty() && std::all_of(kernels.begin(), kernels.end(), alike) ? kernels[0].called : "";
 }
 
 Contender compiled(const SharedPtr& shared, const char* name, const Compiled<std::vector<Tensor>>& function) {

@@ -93,6 +93,7 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   r.build_ms = loaded.build_ms;
   r.origin = loaded.origin == runtime::LoadedKernel::Origin::disk ? "disk" : "compiled";
   r.schedule = to_string(loaded.source.schedule);
+  if (const auto* call = std::get_if<tile::LibraryCall>(&loaded.source.schedule.kind)) r.called = call->name;
   r.tiles = is_library_call(loaded.source.schedule) ? "" : runtime::tiles_of(kernel);
   for (const backends::Candidate& c : loaded.candidates)
     if (c.refusal.empty()) ++r.schedules;

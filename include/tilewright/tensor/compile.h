@@ -88,9 +88,10 @@ struct KernelReport {
   double build_ms = 0;
   std::string origin;  // "compiled", "disk"
   std::string schedule;
-  std::string tiles;  // its constants: "BM=128 BN=256 BK=64"
-  int schedules = 0;  // that the model ranked by predicted time; the first is taken unless they are measured
-  std::string note;   // what was found out about it: the share of its blocks that masks leave
+  std::string called;  // the vendor's library whose call this is, "cublaslt"; empty: a kernel of ours
+  std::string tiles;   // its constants: "BM=128 BN=256 BK=64"
+  int schedules = 0;   // that the model ranked by predicted time; the first is taken unless they are measured
+  std::string note;    // what was found out about it: the share of its blocks that masks leave
   std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
   // Where a vendor's library was measured, too: "cublaslt won: 98.10 us, the best of ours 104.32 us, …".
   std::string library;
