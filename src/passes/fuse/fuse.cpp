@@ -68,6 +68,7 @@ Fusion choose_recomputation(const FusionInput& input, Recompute recompute, const
                                                          more <= (slowest(bytes) - 1) * affected);
   const bool chosen = recompute == Recompute::always || worth;
   Fusion& taken = chosen ? both.recomputed : both.stored;
+  if (!chosen && !taken.recomputing.empty()) return std::move(taken);  // what was decided before stands
   taken.recomputing = fmt::format(
       "{} values of {:.1f} MB are {}: predicted {:.1f} us stored, {:.1f} us computed again", again.size(),
       bytes / 1e6, chosen ? "computed again by each kernel that reads them" : "stored", affected * 1e6,
@@ -91,8 +92,8 @@ Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recomp
     const bool always = recompute == Recompute::always;
     const std::set<NodeId> large = recomputable(graph, always ? 1 : kMuchLarger);
     if (!large.empty()) try_again(large, ToSave::memory);
-    const std::set<NodeId> larger = always ? large : recomputable(graph, 1);
-    if (has_large(input, larger, large)) try_again(larger, ToSave::time);
+    const std::set<NodeId> smaller_too = always ? large : recomputable(graph, 1);
+    if (has_large(input, smaller_too, large)) try_again(smaller_too, ToSave::time);
   }
   if (recompute != Recompute::never) recompute_outputs(graph, *plans, forms, out);
   out.work = plans->work();
