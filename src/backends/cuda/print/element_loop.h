@@ -50,6 +50,7 @@ struct Address {
   std::string row_term;      // elements from r = 0 to r
   std::string col_step;      // elements from one c to the next
   std::string element_step;  // "" when contiguous
+  std::string waiting;       // of rows that threads store in pieces: what of a piece waits for the next
 };
 
 // A factor of the products that a row's sum is made of: the f32 that they multiply, and the instruction

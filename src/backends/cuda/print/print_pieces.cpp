@@ -70,8 +70,8 @@ void ElementPrinter::print_tile_of_rows(PrintedLoop& loop, std::size_t i, const 
   const int param = access.op().param;
   loop.addresses[i].base = out_.local(names_.stem(param) + "_tile");
   const Index blocks = loop.frame.row_steps() / kHalvesOfPiece;
-  loop.addresses[i].row_term = out_.local(names_.stem(param) + "_waiting");
-  out_.line("u32 {}[{}] = {{}};", loop.addresses[i].row_term, blocks);
+  loop.addresses[i].waiting = out_.local(names_.stem(param) + "_waiting");
+  out_.line("u32 {}[{}] = {{}};", loop.addresses[i].waiting, blocks);
   out_.line("{}* const {} = {} + {};", element_type(access.view().dtype), loop.addresses[i].base,
             names_.view(param), expressions_.base_offset(access));
 }
@@ -81,10 +81,8 @@ void ElementPrinter::print_sent_rows(const PrintedLoop& loop, std::size_t i, con
   const Op& op = *loop.plan->body[i].op;
   const Access access(kernel_, ranges_, op);
   const Bounds& b = loop.bounds[i];
-  const std::string group =
-      dot_warpgroups(schedule_) > 1 && piece.rows > kPieceRows ? fmt::format("group * {}", kPieceRows) : "";
   IndexText row = piece.block * piece.rows;
-  if (!group.empty()) row = row + IndexText(group);
+  if (dot_warpgroups(schedule_) > 1) row = row + IndexText(fmt::format("group * {}", kPieceRows));
   const IndexText column = piece.panel * plan_.dots.results[0].columns();
   const std::string rows = row.is(0) ? b.end_row : fmt::format("{} - ({})", b.end_row, row.str()),
                     columns = column.is(0) ? b.end_col : fmt::format("{} - {}", b.end_col, column.str());
@@ -93,7 +91,7 @@ void ElementPrinter::print_sent_rows(const PrintedLoop& loop, std::size_t i, con
     at += fmt::format(" + i64({}) * {}", row.str(), expressions_.stride_text(access, access.dim_of(0)));
   if (!column.is(0)) at += " + " + column.str();
   const Index panels = loop.frame.col_steps() / loop.pieces.vectors;
-  out_.line("send_rows(store_stages, {}[{}], {}, {}, {}, {}, {}, {});", loop.addresses[i].row_term,
+  out_.line("send_rows(store_stages, {}[{}], {}, {}, {}, {}, {}, {});", loop.addresses[i].waiting,
             piece.block.is(0) ? "0" : "block", panels > 1 ? "panel > 0" : "false",
             panels > 1 ? fmt::format("panel < {}", panels - 1) : "false", at,
             expressions_.stride_text(access, access.dim_of(0)),
