@@ -146,7 +146,7 @@ def main():
     for path, complaints in bad.items():
         print(f"{path} compiles only behind others of its unit:\n{complaints}")
     print(f"check_units: {count} sources in units, {compiled} of them compiled alone, {len(bad)} bad")
-    sys.exit(1 if bad else 0)
+    sys.exit(1 if bad or count == 0 else 0)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ std::string workload_name(const Row& row) {
   return fmt::format("{} {} {}", row.target, row.shape, row.dtype);
 }
 
-// Of a GPU's figures and a CPU's together the GPU's machine is named, as in tables.
+// The GPU's machine is named where figures of a GPU and of a CPU stand together, as in tables.
 std::string measured_text(const Figures& figures) {
   std::set<std::string> days;
   for (const Figure& figure : figures.entries) days.insert(figure.date.substr(0, figure.date.find('T')));
