@@ -68,14 +68,15 @@ class Solver {
   // expression + more <= 0.
   LoopRange not_positive(const IndexExpr& expression, const Bound& more) const {
     const IndexExpr::Term* solved = nullptr;
+    Bound rest = more + expression.constant();
     for (const IndexExpr::Term& t : expression.terms()) {
       const bool walks = t.div_mod ? t.div_mod->is_division && t.div_mod->inner.depends_on(space_.walked)
                                    : t.variable == space_.walked;
-      if (walks && !solved) solved = &t;
+      if (walks && !solved)
+        solved = &t;
+      else
+        rest = rest + extreme(t, false);
     }
-    Bound rest = more + expression.constant();
-    for (const IndexExpr::Term& t : expression.terms())
-      if (&t != solved) rest = rest + extreme(t, false);
     if (!solved) {  // all elements or none
       const Bound test = rest * -1;
       return {choose(test, 0, extent_), choose(test, extent_, 0)};
