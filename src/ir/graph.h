@@ -75,6 +75,10 @@ class Graph {
   explicit Graph(std::string name = "main") : name_(std::move(name)) {}
 
   NodeId add_input(const std::string& name, const Type& type);
+  // Gives an input another name.
+  void rename_input(NodeId input, std::string name) {
+    nodes_[static_cast<std::size_t>(input)].name = std::move(name);
+  }
   // Infers the type (throws Error at `location` on a user's mistake) and returns the existing node when an
   // equal one is already there.
   NodeId add(const Op& op, const std::vector<NodeId>& operands, const Attrs& attrs = {},

@@ -81,11 +81,12 @@ Result<void*> open_backend_library(const std::string& kind, const std::string& a
     tried += (tried.empty() ? "" : ", ") + file;
   }
   // Whoever runs a program puts the file where it is looked for; whoever writes one may say where that is.
-  const std::string folders =
-      asked_folder.empty()
-          ? fmt::format(" by the loader's path ({}); ContextOptions::library_directory names another folder",
-                        fmt::join(loader_folders(), ", "))
-          : ", the folder of ContextOptions::library_directory";
+  constexpr std::string_view kWaysOut =
+      "put it into one of these folders, or name its own in LD_LIBRARY_PATH or "
+      "ContextOptions::library_directory";
+  const std::string folders = asked_folder.empty() ? fmt::format(" by the loader's path ({}); {}",
+                                                                 fmt::join(loader_folders(), ", "), kWaysOut)
+                                                   : ", the folder of ContextOptions::library_directory";
   return failure(Failure::Kind::not_found,
                  fmt::format("device {}: its backend was not found; looked for {}{}", kind, tried, folders));
 }

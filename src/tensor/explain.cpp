@@ -219,6 +219,10 @@ ManyFunction graph_function(ir::Graph graph) {
     return apply(
         "graph", args,
         [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {
+          // The arguments are called as the graph's own inputs.
+          for (std::size_t i = 0; i < inputs.size(); ++i)
+            if (into.node(inputs[i].id).op->kind == ir::OpClass::input)
+              into.rename_input(inputs[i].id, graph->node(graph->inputs()[i]).name);
           return inline_graph(into, *graph, inputs);
         },
         Location::current());

@@ -1,0 +1,113 @@
+// What a function of the user's takes and gives: found from its type, or from what it can be called with.
+#pragma once
+
+#include <tilewright/tensor/tree.h>
+
+#include <functional>
+
+#pragma GCC visibility push(default)
+namespace tilewright::detail {
+
+template <class R, class... A>
+struct Plain {
+  using Type = std::remove_cvref_t<R>(std::remove_cvref_t<A>...);
+};
+
+// Of a call operator, from the type of the pointer to it.
+template <class Pointer>
+struct CallOperator;
+template <class C, class R, class... A>
+struct CallOperator<R (C::*)(A...)> : Plain<R, A...> {};
+template <class C, class R, class... A>
+struct CallOperator<R (C::*)(A...) const> : Plain<R, A...> {};
+template <class C, class R, class... A>
+struct CallOperator<R (C::*)(A...) noexcept> : Plain<R, A...> {};
+template <class C, class R, class... A>
+struct CallOperator<R (C::*)(A...) const noexcept> : Plain<R, A...> {};
+
+template <class F>
+concept NamesSignature = requires { typename F::Signature; };  // Compiled, and what value_and_grad() gives
+template <class F>
+concept HasOneCallOperator = requires { &F::operator(); };
+
+// How many Tensors a function with parameters of any type (`auto`) takes; kNoArity where it is not one number.
+inline constexpr std::size_t kNoArity = static_cast<std::size_t>(-1), kMostParameters = 16;
+template <class F, class... T>
+constexpr std::size_t generic_arity() {
+  if constexpr (sizeof...(T) > 0 && std::is_invocable_v<const F&, T...>)
+    return std::is_invocable_v<const F&, T..., const Tensor&> ? kNoArity : sizeof...(T);
+  else if constexpr (sizeof...(T) < kMostParameters)
+    return generic_arity<F, T..., const Tensor&>();
+  else
+    return kNoArity;
+}
+template <std::size_t>
+using AlwaysTensor = Tensor;
+template <class F, std::size_t... I>
+auto generic_signature(std::index_sequence<I...>)
+    -> std::type_identity<std::remove_cvref_t<std::invoke_result_t<const F&, const AlwaysTensor<I>&...>>(
+        AlwaysTensor<I>...)>;
+
+template <class F>
+struct SignatureOf {
+  static_assert(generic_arity<F>() != kNoArity,
+                "compile() and value_and_grad() cannot tell what this function takes: it is no function of Tensors, or "
+                "takes any number of them. Say it: compile<Tensor(Tensor, Tensor)>(f)");
+  using Type = typename decltype(generic_signature<F>(
+      std::make_index_sequence<generic_arity<F>() == kNoArity ? 1 : generic_arity<F>()>()))::type;
+};
+template <NamesSignature F>
+struct SignatureOf<F> {
+  using Type = typename F::Signature;
+};
+template <class F>
+  requires(HasOneCallOperator<F> && !NamesSignature<F>)
+struct SignatureOf<F> : CallOperator<decltype(&F::operator())> {};
+template <class R, class... A>
+struct SignatureOf<R (*)(A...)> : Plain<R, A...> {};
+template <class R, class... A>
+struct SignatureOf<R (*)(A...) noexcept> : Plain<R, A...> {};
+// A member function takes its object first.
+template <class C, class R, class... A>
+struct SignatureOf<R (C::*)(A...) const> : Plain<R, C, A...> {};
+template <class C, class R, class... A>
+struct SignatureOf<R (C::*)(A...) const noexcept> : Plain<R, C, A...> {};
+
+// Whether a callable has nothing to call.
+template <class F>
+bool is_empty(const F&) {
+  return false;
+}
+template <class R, class... A>
+bool is_empty(const std::function<R(A...)>& f) {
+  return !f;
+}
+template <class R, class... A>
+bool is_empty(R (*const& f)(A...)) {
+  return f == nullptr;
+}
+[[noreturn]] void throw_empty_function(const char* of, const Location& where);
+
+// A function of trees as one of their leaves.
+using LeavesFunction = std::function<Leaves(const Leaves&)>;
+
+// `of` is what the user called with it.
+template <class R, class... A, class F>
+LeavesFunction as_leaves_function(std::type_identity<R(A...)>, F f, const char* of, const Location& where) {
+  static_assert(!std::is_void_v<R>, "the function must return what it computes: a Tensor or a tree of Tensors (tree.h)");
+  static_assert(std::is_void_v<R> || IsTree<R>,
+                "the function's result is no tree of Tensors: a struct needs TILEWRIGHT_FIELDS(…) (tree.h)");
+  static_assert((IsTree<A> && ...),
+                "a parameter of the function is no tree of Tensors: a struct needs TILEWRIGHT_FIELDS(…) (tree.h)");
+  static_assert(std::is_invocable_v<const F&, const A&...>,
+                "the function must be const, and take its parameters by value or by reference to const");
+  if (is_empty(f)) throw_empty_function(of, where);
+  return [f = std::move(f)](const Leaves& leaves) {
+    LeavesReader from{leaves.tensors, leaves.structure};
+    const std::tuple<A...> arguments{Tree<A>::read(from)...};
+    return leaves_of<R>(std::apply([&](const A&... each) -> R { return std::invoke(f, each...); }, arguments));
+  };
+}
+
+}  // namespace tilewright::detail
+#pragma GCC visibility pop

@@ -1,0 +1,279 @@
+// Trees: what functions of tensors take and give. A tree is a Tensor, a number or an enum, a list of trees
+// (vector, array, pair, tuple), an optional tree, or a struct that names its members:
+//
+//   struct Layer {
+//     Tensor weight;
+//     std::optional<Tensor> bias;
+//     TILEWRIGHT_FIELDS(weight, bias)
+//   };
+//
+// Its tensors, in the order in which they stand, are its leaves. All else, the lengths of lists and the values
+// of numbers, is its structure: compile() makes another program for another structure.
+#pragma once
+
+#include <tilewright/tensor/tensor.h>
+
+#include <array>
+#include <bit>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// Inside a struct: makes it a tree of these members, which must be all that it has. Of a class that others
+// are derived from, or with a constructor of its own, the compiler cannot count the members: one that is not
+// named is as the default constructor leaves it wherever the library makes a copy.
+#define TILEWRIGHT_FIELDS(...)                                           \
+  auto tilewright_fields() { return std::tie(__VA_ARGS__); }             \
+  auto tilewright_fields() const { return std::tie(__VA_ARGS__); }       \
+  static constexpr std::string_view tilewright_field_names() { return #__VA_ARGS__; }
+
+#pragma GCC visibility push(default)
+namespace tilewright {
+
+namespace detail {
+
+using Structure = std::vector<std::int64_t>;
+
+// A tree taken apart.
+struct Leaves {
+  std::vector<Tensor> tensors;
+  Structure structure;
+};
+
+template <class T>
+concept HasFields = requires(T& t, const T& c) {
+  t.tilewright_fields();
+  c.tilewright_fields();
+  T::tilewright_field_names();
+};
+
+// What may stand for a member of any type when members are counted.
+struct AnyMember {
+  template <class T>
+  operator T() const;
+};
+template <class T, class... Members>
+constexpr std::size_t count_members() {
+  if constexpr (requires { T{Members{}..., AnyMember{}}; })
+    return count_members<T, Members..., AnyMember>();
+  else
+    return sizeof...(Members);
+}
+template <class T>
+constexpr bool names_all_members() {
+  if constexpr (std::is_aggregate_v<T>)
+    return count_members<T>() == std::tuple_size_v<decltype(std::declval<T&>().tilewright_fields())>;
+  else
+    return true;
+}
+
+// How a type is taken apart and put together: kinds of trees specialise it.
+template <class T>
+struct Tree {
+  static constexpr bool is_tree = false;
+};
+
+template <class T>
+concept IsTree = Tree<std::remove_cvref_t<T>>::is_tree;
+
+// Leaves and structure as they are read back, in the order in which they were written.
+struct LeavesReader {
+  const std::vector<Tensor>& tensors;
+  const Structure& structure;
+  std::size_t next_tensor = 0, next_number = 0;
+  const Tensor& tensor() { return tensors.at(next_tensor++); }
+  std::int64_t number() { return structure.at(next_number++); }
+};
+
+template <>
+struct Tree<Tensor> {
+  static constexpr bool is_tree = true;
+  static void write(const Tensor& t, Leaves& to) { to.tensors.push_back(t); }
+  static Tensor read(LeavesReader& from) { return from.tensor(); }
+  template <class Visit>
+  static void name(const std::string& path, const Tensor& t, const Visit& visit) {
+    visit(path, t);
+  }
+};
+
+template <class T>
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+struct Tree<T> {
+  static_assert(sizeof(T) <= sizeof(std::int64_t), "a long double is no part of a tree");
+  static constexpr bool is_tree = true;
+  static void write(T value, Leaves& to) {
+    if constexpr (std::is_floating_point_v<T>)
+      to.structure.push_back(std::bit_cast<std::int64_t>(static_cast<double>(value)));
+    else
+      to.structure.push_back(static_cast<std::int64_t>(value));
+  }
+  static T read(LeavesReader& from) {
+    if constexpr (std::is_floating_point_v<T>)
+      return static_cast<T>(std::bit_cast<double>(from.number()));
+    else
+      return static_cast<T>(from.number());
+  }
+  template <class Visit>
+  static void name(const std::string&, T, const Visit&) {}
+};
+
+template <class T>
+void write_tree(const T& tree, Leaves& to) {
+  Tree<T>::write(tree, to);
+}
+
+// Members one after another: of tuples, pairs, arrays and structs.
+template <class Members>
+void write_members(const Members& members, Leaves& to) {
+  std::apply([&](const auto&... each) { (write_tree(each, to), ...); }, members);
+}
+
+std::string path_of(const std::string& path, std::string_view name);
+std::string path_of(const std::string& path, std::size_t place);
+// The name of the struct's member that stands first in `names`, "weight, bias", which is shortened by it.
+std::string_view first_name(std::string_view& names);
+
+template <class T>
+  requires IsTree<T>
+struct Tree<std::vector<T>> {
+  static constexpr bool is_tree = true;
+  static void write(const std::vector<T>& list, Leaves& to) {
+    to.structure.push_back(static_cast<std::int64_t>(list.size()));
+    for (const T& each : list) write_tree(each, to);
+  }
+  static std::vector<T> read(LeavesReader& from) {
+    std::vector<T> list;
+    const auto size = static_cast<std::size_t>(from.number());
+    list.reserve(size);
+    while (list.size() < size) list.push_back(Tree<T>::read(from));
+    return list;
+  }
+  template <class Visit>
+  static void name(const std::string& path, const std::vector<T>& list, const Visit& visit) {
+    for (std::size_t i = 0; i < list.size(); ++i) Tree<T>::name(path_of(path, i), list[i], visit);
+  }
+};
+
+template <class T>
+  requires IsTree<T>
+struct Tree<std::optional<T>> {
+  static constexpr bool is_tree = true;
+  static void write(const std::optional<T>& t, Leaves& to) {
+    to.structure.push_back(t.has_value() ? 1 : 0);
+    if (t) write_tree(*t, to);
+  }
+  static std::optional<T> read(LeavesReader& from) {
+    if (from.number() == 0) return std::nullopt;
+    return Tree<T>::read(from);
+  }
+  template <class Visit>
+  static void name(const std::string& path, const std::optional<T>& t, const Visit& visit) {
+    if (t) Tree<T>::name(path, *t, visit);
+  }
+};
+
+// Of a fixed number of members; Made{member, …} makes one.
+template <class Made, class... Members>
+struct TreeOfMembers {
+  static constexpr bool is_tree = true;
+  static void write(const Made& members, Leaves& to) { write_members(members, to); }
+  static Made read(LeavesReader& from) { return Made{Tree<Members>::read(from)...}; }  // braces keep the order
+  template <class Visit>
+  static void name(const std::string& path, const Made& members, const Visit& visit) {
+    std::size_t place = 0;
+    std::apply([&](const auto&... each) { (Tree<Members>::name(path_of(path, place++), each, visit), ...); },
+               members);
+  }
+};
+template <class... T>
+  requires(IsTree<T> && ...)
+struct Tree<std::tuple<T...>> : TreeOfMembers<std::tuple<T...>, T...> {};
+template <class A, class B>
+  requires(IsTree<A> && IsTree<B>)
+struct Tree<std::pair<A, B>> : TreeOfMembers<std::pair<A, B>, A, B> {};
+
+template <class T, std::size_t N>
+  requires IsTree<T>
+struct Tree<std::array<T, N>> {
+  static constexpr bool is_tree = true;
+  static void write(const std::array<T, N>& list, Leaves& to) { write_members(list, to); }
+  static std::array<T, N> read(LeavesReader& from) {
+    std::array<T, N> list;
+    for (T& each : list) each = Tree<T>::read(from);
+    return list;
+  }
+  template <class Visit>
+  static void name(const std::string& path, const std::array<T, N>& list, const Visit& visit) {
+    for (std::size_t i = 0; i < N; ++i) Tree<T>::name(path_of(path, i), list[i], visit);
+  }
+};
+
+template <HasFields T>
+struct Tree<T> {
+  static constexpr bool is_tree = true;
+  static_assert(names_all_members<T>(), "TILEWRIGHT_FIELDS must name all members of its struct");
+  static void write(const T& t, Leaves& to) { write_members(t.tilewright_fields(), to); }
+  static T read(LeavesReader& from) {
+    T out{};
+    std::apply([&](auto&... each) { ((each = Tree<std::remove_cvref_t<decltype(each)>>::read(from)), ...); },
+               out.tilewright_fields());
+    return out;
+  }
+  template <class Visit>
+  static void name(const std::string& path, const T& t, const Visit& visit) {
+    std::string_view names = T::tilewright_field_names();
+    std::apply(
+        [&](const auto&... each) {
+          (Tree<std::remove_cvref_t<decltype(each)>>::name(path_of(path, first_name(names)), each, visit),
+           ...);
+        },
+        t.tilewright_fields());
+  }
+};
+
+template <class T>
+Leaves leaves_of(const T& tree) {
+  Leaves leaves;
+  write_tree(tree, leaves);
+  return leaves;
+}
+[[noreturn]] void throw_unlike_trees(std::size_t count, std::size_t other);
+
+template <class T>
+T read_tree(const std::vector<Tensor>& tensors, const Structure& structure) {
+  LeavesReader from{tensors, structure};
+  return Tree<T>::read(from);
+}
+
+}  // namespace detail
+
+// The tensors of a tree by name, in the order of its leaves: members by their names, elements of lists by
+// their places: "blocks.0.weight".
+template <class T>
+  requires detail::IsTree<T>
+std::vector<std::pair<std::string, Tensor>> named_tensors(const T& tree) {
+  std::vector<std::pair<std::string, Tensor>> out;
+  detail::Tree<T>::name("", tree, [&](const std::string& path, const Tensor& t) { out.emplace_back(path, t); });
+  return out;
+}
+
+// The tree with f(tensor, others…) in the place of each of its tensors; others are those in the same places of
+// trees that have as many: map_tensors([&](auto w, auto g) { return w - rate * g; }, weights, gradient).
+// Throws Error where one has another number of tensors.
+template <class F, class T, class... Others>
+  requires(detail::IsTree<T> && (detail::IsTree<Others> && ...))
+T map_tensors(const F& f, const T& tree, const Others&... others) {
+  detail::Leaves leaves = detail::leaves_of(tree);
+  const std::array<std::vector<Tensor>, sizeof...(Others)> beside{detail::leaves_of(others).tensors...};
+  for (const std::vector<Tensor>& other : beside)
+    if (other.size() != leaves.tensors.size()) detail::throw_unlike_trees(leaves.tensors.size(), other.size());
+  for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
+    leaves.tensors[i] = std::apply([&](const auto&... other) { return f(leaves.tensors[i], other[i]...); }, beside);
+  return detail::read_tree<T>(leaves.tensors, leaves.structure);
+}
+
+}  // namespace tilewright
+#pragma GCC visibility pop
