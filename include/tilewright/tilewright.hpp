@@ -9,9 +9,11 @@
 #include <tilewright/tensor/compile.h>
 #include <tilewright/tensor/composites.h>
 #include <tilewright/tensor/functions.h>
+#include <tilewright/tensor/gradient.h>
 #include <tilewright/tensor/out_of_memory.h>
 #include <tilewright/tensor/tensor.h>
 #include <tilewright/tensor/tile_function.h>
+#include <tilewright/tensor/tree.h>
 #include <tilewright/tile/builder.h>
 #include <tilewright/version.h>
 

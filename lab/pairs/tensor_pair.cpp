@@ -99,7 +99,7 @@ std::string library_of(const SpecialisationReport& report) {
   return !kernels.empty() && std::all_of(kernels.begin(), kernels.end(), alike) ? kernels[0].called : "";
 }
 
-Contender compiled(const SharedPtr& shared, const char* name, const Compiled<std::vector<Tensor>>& function) {
+Contender compiled(const SharedPtr& shared, const char* name, const CompiledList& function) {
   auto results = placed_outputs(*shared);
   Contender contender{.name = name};
   contender.run = [shared, results, function](std::int64_t iteration) {
@@ -121,7 +121,7 @@ std::optional<Contender> library(const SharedPtr& shared) {
   CompileOptions options = shared->workload.options;
   options.max_autotune = true;
   options.libraries = Libraries::alone;
-  const Compiled<std::vector<Tensor>> function = compile(shared->workload.function, options);
+  const CompiledList function = compile(shared->workload.function, options);
   std::string name;
   const Status ran = guarded([&] {
     function.into(*placed_outputs(*shared), shared->inputs.copy(0));
@@ -193,13 +193,13 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   instance.input_memory = [shared] { return shared->inputs.memory(); };
   instance.input_copies = shared->inputs.copies();
   if (w.op_by_op) instance.contenders.push_back(eager(shared));
-  const Compiled<std::vector<Tensor>> function = compile(w.function, w.options);
+  const CompiledList function = compile(w.function, w.options);
   CompileOptions measured = w.options;
   measured.max_autotune = true;
   instance.compiled = std::make_shared<CompiledAccess>(
       CompiledAccess{function, compile(w.function, measured), shared->inputs.copy(0)});
   measured.libraries = Libraries::none;  // what is called ours is our own
-  const Compiled<std::vector<Tensor>> tuned = compile(w.function, measured);
+  const CompiledList tuned = compile(w.function, measured);
   instance.contenders.push_back(compiled(shared, "compiled", function));
   if (device.autotune) instance.contenders.push_back(compiled(shared, "tuned", tuned));
   if (device.libraries)

@@ -48,7 +48,7 @@ struct TensorWorkload {
 // The function that the compiled contender calls, the same with measured schedules (and vendors' libraries,
 // which the contender "tuned" does without), and inputs to call them with: for who wants to look inside.
 struct CompiledAccess {
-  Compiled<std::vector<Tensor>> function, tuned;
+  CompiledList function, tuned;
   std::vector<Tensor> inputs;
 };
 

@@ -1,7 +1,7 @@
 // A program as a function of its inputs.
 #include "programs/program.h"
 
-#include <tilewright/tensor/compile.h>
+#include <tilewright/tensor/gradient.h>
 
 namespace tilewright::programs {
 
@@ -20,7 +20,7 @@ std::vector<Tensor> run_statements(const Program& program, const std::vector<Ten
 }
 
 // f with all inputs but those in `wrt` captured: the usual training step.
-std::vector<Tensor> gradients_of_captured(const detail::ManyFunction& f, const std::vector<int>& wrt,
+std::vector<Tensor> gradients_of_captured(const detail::ListFunction& f, const std::vector<int>& wrt,
                                           const std::vector<Tensor>& inputs) {
   std::vector<Tensor> free;
   std::vector<int> places;
@@ -28,26 +28,25 @@ std::vector<Tensor> gradients_of_captured(const detail::ManyFunction& f, const s
     places.push_back(static_cast<int>(free.size()));
     free.push_back(inputs[static_cast<std::size_t>(i)]);
   }
-  return value_and_grad(
-      [&](const std::vector<Tensor>& args) {
-        std::vector<Tensor> all = inputs;
-        for (std::size_t i = 0; i < wrt.size(); ++i) all[static_cast<std::size_t>(wrt[i])] = args[i];
-        return f(all);
-      },
-      places)(free);
+  const auto of_free = [&](const std::vector<Tensor>& args) {
+    std::vector<Tensor> all = inputs;
+    for (std::size_t i = 0; i < wrt.size(); ++i) all[static_cast<std::size_t>(wrt[i])] = args[i];
+    return f(all);
+  };
+  return tensors_of(value_and_grad(of_free, places)(free));
 }
 
 }  // namespace
 
-detail::ManyFunction function_of(const Program& program, const Literals& literals) {
-  detail::ManyFunction f = [&program, &literals](const std::vector<Tensor>& inputs) {
+detail::ListFunction function_of(const Program& program, const Literals& literals) {
+  detail::ListFunction f = [&program, &literals](const std::vector<Tensor>& inputs) {
     return run_statements(program, inputs, literals);
   };
   if (program.wanted == Program::Wanted::values) return f;
-  const auto derivative = [&program](const detail::ManyFunction& g) -> detail::ManyFunction {
+  const auto derivative = [&program](const detail::ListFunction& g) -> detail::ListFunction {
     return [&program, g](const std::vector<Tensor>& inputs) {
       if (program.how.count("closure") != 0) return gradients_of_captured(g, program.wrt, inputs);
-      return value_and_grad(g, program.wrt)(inputs);
+      return tensors_of(value_and_grad(g, program.wrt)(inputs));
     };
   };
   f = derivative(f);

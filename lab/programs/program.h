@@ -68,6 +68,6 @@ using Literals = std::map<std::string, std::string>;
 Tensor evaluate(const Statement& statement, const Values& values, const Literals& literals);
 // The whole program by evaluate(), with its gradients where they are wanted. `program` and `literals` must
 // outlive it: a caller may change the literals between calls.
-detail::ManyFunction function_of(const Program& program, const Literals& literals);
+detail::ListFunction function_of(const Program& program, const Literals& literals);
 
 }  // namespace tilewright::programs

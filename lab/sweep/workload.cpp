@@ -51,8 +51,10 @@ Traced traced(const Drawn& drawn, Context& context) {
     arguments.push_back(detail::make_tensor(state, types.back(), device, nullptr));
   }
   const programs::Literals none;
-  detail::Recorded recorded =
-      detail::record_function(programs::function_of(drawn.program, none), arguments, types, trace, state);
+  const auto function = [f = programs::function_of(drawn.program, none)](const std::vector<Tensor>& in) {
+    return detail::leaves_of(f(in));
+  };
+  detail::Recorded recorded = detail::record_function(function, arguments, types, trace, state);
   detail::finish(recorded);
   Traced out{.graph = trace->graph};
   for (const ir::NodeId node : out.graph.outputs()) out.outputs.push_back(out.graph.type(node));

@@ -111,13 +111,13 @@ std::vector<Tensor> run(const char* name, const std::vector<Tensor>& qkv, const 
   }
   // Recorded where a recording is going on, else a program of its own: its parts are never run one by one.
   detail::CompiledCore core(
-      [&](const std::vector<Tensor>& t) {
-        std::vector<Tensor> all = record(name, t, options, where);
+      [&](const detail::Leaves& given) {
+        std::vector<Tensor> all = record(name, given.tensors, options, where);
         all.resize(results);
-        return all;
+        return detail::Leaves{std::move(all), {}};
       },
-      {});
-  return core.call(in, where);
+      {}, {});
+  return core.call(in, where).tensors;
 }
 
 }  // namespace

@@ -13,23 +13,9 @@
 
 namespace tilewright::detail {
 
-CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
-    : state_(std::make_unique<State>(std::move(function), std::move(options))) {}
+CompiledCore::CompiledCore(LeavesFunction function, Structure structure, CompileOptions options)
+    : state_(std::make_unique<State>(std::move(function), std::move(structure), std::move(options))) {}
 CompiledCore::~CompiledCore() = default;
-
-std::shared_ptr<CompiledCore> make_core(ManyFunction function, CompileOptions options) {
-  return std::make_shared<CompiledCore>(std::move(function), std::move(options));
-}
-void throw_moved_from(const Location& where) { throw Error("this compiled function was moved from", where); }
-void throw_empty_function(const char* of, const Location& where) {
-  throw Error(fmt::format("{}: the function is empty", of), where);
-}
-void throw_wrong_count(std::size_t taken, std::size_t given) {
-  throw Error(fmt::format("a function of {} tensors was called with {}", taken, given));
-}
-
-std::vector<Tensor> pack(const Tensor& t) { return {t}; }
-std::vector<Tensor> pack(const std::vector<Tensor>& v) { return v; }
 
 namespace {
 
@@ -52,7 +38,7 @@ std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tens
 
 }  // namespace
 
-std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
+Leaves CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
@@ -81,8 +67,9 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   if (!ready.graph) {
     Recorded recorded = state_->record(args, types_of(args), context, where);
     std::vector<Break> breaks = recorded.trace->breaks;
-    std::vector<Tensor> results =
-        at_place(where, [&] { return run_rest(recorded, context, context->device(args[0].device())); });
+    Leaves results{
+        at_place(where, [&] { return run_rest(recorded, context, context->device(args[0].device())); }),
+        recorded.structure};
     if (const auto s = state_->find_alone(args); s && !s->recorded) {
       s->breaks = std::move(breaks);
       s->pieces = std::move(recorded.trace->pieces);
@@ -94,7 +81,7 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   DeviceState& device = context->device(s.guards[0].device->name());
   const GraphOptions options = graph_options(state_->options);
   if (s.captured.empty() && s.checks.empty() && donated.empty())
-    return run_graph(context, device, graph, args, options);
+    return {run_graph(context, device, graph, args, options), s.structure};
   const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
   std::vector<Tensor> results = at_place(where, [&] {
     const Donation donation(donated, inputs, args.size());
@@ -103,7 +90,7 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
     return out;
   });
   settle(s.checks, results);
-  return results;
+  return {std::move(results), s.structure};
 }
 
 namespace {
@@ -295,7 +282,5 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
   }
   return out;
 }
-
-std::string CompiledCore::explain() const { return tilewright::explain(report()); }
 
 }  // namespace tilewright::detail

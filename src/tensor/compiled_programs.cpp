@@ -34,8 +34,7 @@ std::shared_ptr<Specialisation> CompiledCore::State::find_alone(const std::vecto
 // Traces the function; with graph breaks runs it as well and leaves its results in `ran`.
 std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vector<Tensor>& args,
                                                                 const std::shared_ptr<ContextState>& context,
-                                                                Sizes sizes,
-                                                                std::optional<std::vector<Tensor>>& ran,
+                                                                Sizes sizes, std::optional<Leaves>& ran,
                                                                 const Location& where) {
   const auto start = std::chrono::steady_clock::now();
   Donation::wishes(options.donate, args.size());  // throws
@@ -54,8 +53,9 @@ std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vecto
   fresh->context = context;
   fresh->guards = std::move(guards);
   fresh->breaks = trace.breaks;
+  fresh->structure = recorded.structure;
   if (!trace.breaks.empty()) {
-    ran = run_rest(recorded, context, device);
+    ran.emplace(run_rest(recorded, context, device), recorded.structure);
     fresh->pieces = std::move(trace.pieces);
   } else {
     finish(recorded);

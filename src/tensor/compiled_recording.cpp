@@ -46,8 +46,8 @@ std::vector<Tensor> run_rest(Recorded& recorded, const std::shared_ptr<ContextSt
 
 // A function of tensors is the same at each call with the same types: one that calls itself with them never
 // ends, and what it calls itself with must come to an end as well.
-std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>& args,
-                                                      const std::shared_ptr<ContextState>& context) {
+Leaves CompiledCore::State::run_function(const std::vector<Tensor>& args,
+                                         const std::shared_ptr<ContextState>& context) {
   constexpr std::ptrdiff_t kMostNested = 256;  // a few kB of the stack each
   Running call{std::this_thread::get_id(), guards_of(args)};
   const auto nested = [&](const Running& r) { return r.thread == call.thread; };
@@ -65,12 +65,12 @@ std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>&
     ~Entry() { all.erase(own); }
   } const entry{running, running.insert(running.end(), std::move(call))};
   ++runs;
-  std::vector<Tensor> results = [&] {
+  Leaves results = [&] {
     const Opened open(mutex, context->mutex);
-    return function(args);
+    return function({args, structure});
   }();
-  for (std::size_t i = 0; i < results.size(); ++i)
-    if (!results[i].defined())
+  for (std::size_t i = 0; i < results.tensors.size(); ++i)
+    if (!results.tensors[i].defined())
       throw Error(fmt::format("compile: result {} of the function was never given a value", i));
   return results;
 }

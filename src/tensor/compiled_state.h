@@ -20,7 +20,8 @@ struct CompiledCore::State {
     std::thread::id thread;
     std::vector<Guard> guards;  // of the arguments
   };
-  ManyFunction function;
+  LeavesFunction function;
+  Structure structure;  // of the arguments
   CompileOptions options;
   std::vector<std::shared_ptr<Specialisation>> specialisations;  // most recently used first
   std::list<Running> running;  // the calls of the function that are being recorded
@@ -38,8 +39,8 @@ struct CompiledCore::State {
   // What a call runs, with the sizes of its arguments, as long as the function is not run again.
   struct Ready {
     std::shared_ptr<Specialisation> s;
-    std::shared_ptr<CompiledGraph> graph;    // null: the function has graph breaks, and runs at each call
-    std::optional<std::vector<Tensor>> ran;  // then: what it returned, where this was seen by running it
+    std::shared_ptr<CompiledGraph> graph;  // null: the function has graph breaks, and runs at each call
+    std::optional<Leaves> ran;             // then: what it returned, where this was seen by running it
   };
 
   // `wanted` says what the program of a specialisation is to write over its inputs.
@@ -59,12 +60,11 @@ struct CompiledCore::State {
                      const std::shared_ptr<ContextState>& context, const Location& where);
   std::shared_ptr<Specialisation> specialise(const std::vector<Tensor>& args,
                                              const std::shared_ptr<ContextState>& context, Sizes sizes,
-                                             std::optional<std::vector<Tensor>>& ran, const Location& where);
+                                             std::optional<Leaves>& ran, const Location& where);
   std::shared_ptr<CompiledGraph> program(Specialisation& s, const std::vector<passes::Overwrite>& over,
                                          const std::vector<Tensor>& args,
                                          const std::shared_ptr<ContextState>& context, const Location& where);
-  std::vector<Tensor> run_function(const std::vector<Tensor>& args,
-                                   const std::shared_ptr<ContextState>& context);
+  Leaves run_function(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context);
   Recorded record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                   const std::shared_ptr<ContextState>& context, const Location& where,
                   const std::string& no_breaks = "");

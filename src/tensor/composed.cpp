@@ -18,7 +18,7 @@ Tensor composed(const char* name, const std::vector<Tensor>& operands, const Loc
     types.reserve(inputs.size());
     for (const ir::Value& v : inputs) types.push_back(v.type());
     try {
-      Recorded recorded = record_function([&](const auto& in) { return std::vector{body(in)}; }, operands,
+      Recorded recorded = record_function([&](const auto& in) { return Leaves{{body(in)}, {}}; }, operands,
                                           types, trace, operands[0].impl()->context.lock());
       finish(recorded);
     } catch (const Error& e) {

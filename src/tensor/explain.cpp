@@ -211,7 +211,7 @@ std::vector<ir::Value> inline_graph(ir::Graph& into, const ir::Graph& graph,
   return out;
 }
 
-ManyFunction graph_function(ir::Graph graph) {
+ListFunction graph_function(ir::Graph graph) {
   return [graph = std::make_shared<const ir::Graph>(std::move(graph))](const std::vector<Tensor>& args) {
     if (args.size() != graph->inputs().size())
       throw Error(fmt::format("graph @{}: {} arguments given, it takes {}", graph->name(), args.size(),

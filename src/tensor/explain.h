@@ -10,7 +10,7 @@ namespace tilewright::detail {
 // Fills in kernels, refused fusions, stages and memory.
 void describe(const CompiledGraph& graph, SpecialisationReport& report);
 // A function that runs a graph, for programs that come as text; one tensor per input of the graph.
-ManyFunction graph_function(ir::Graph graph);
+ListFunction graph_function(ir::Graph graph);
 
 // Adds `graph`'s nodes to `into`, its inputs replaced; returns its outputs there.
 std::vector<ir::Value> inline_graph(ir::Graph& into, const ir::Graph& graph,

@@ -26,6 +26,7 @@ struct Specialisation {
   std::weak_ptr<ContextState> context;  // what was compiled goes when it has gone
   std::vector<Guard> guards;            // of a range: those of the last call
   std::string reason;
+  Structure structure;  // of the results
   std::optional<ir::Graph>
       recorded;  // nothing where the function reads values on the host: then it is traced at each call
   std::vector<Program> programs;     // of it, the one called last first

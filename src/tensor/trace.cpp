@@ -66,7 +66,7 @@ Tensor add_input(const std::shared_ptr<Trace>& trace, const Tensor& concrete, co
 Recorded record_function(const RecordedFunction& function, const std::vector<Tensor>& arguments,
                          const std::vector<ir::Type>& types, std::shared_ptr<Trace> trace,
                          const std::shared_ptr<ContextState>& context) {
-  Recorded out{std::move(trace), {}};
+  Recorded out{std::move(trace), {}, {}};
   std::vector<Tensor> stand_ins;
   stand_ins.reserve(arguments.size());
   // Each argument is an input of its own, even when a tensor is given twice, or captured as well.
@@ -81,7 +81,9 @@ Recorded record_function(const RecordedFunction& function, const std::vector<Ten
     stand_ins.push_back(std::move(t));
   }
   const Recording recording(*context, out.trace);
-  out.results = function(stand_ins);
+  Leaves results = function(stand_ins);
+  out.results = std::move(results.tensors);
+  out.structure = std::move(results.structure);
   return out;
 }
 

@@ -4,6 +4,8 @@
 
 #include "tensor/state.h"
 
+#include <tilewright/tensor/tree.h>
+
 namespace tilewright::detail {
 
 // What a traced function does that no program does: a host read, a hand-written kernel, an operation on
@@ -80,8 +82,9 @@ class Recording {
 struct Recorded {
   std::shared_ptr<Trace> trace;
   std::vector<Tensor> results;
+  Structure structure;  // of the results
 };
-using RecordedFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+using RecordedFunction = std::function<Leaves(const std::vector<Tensor>&)>;
 Recorded record_function(const RecordedFunction& function, const std::vector<Tensor>& arguments,
                          const std::vector<ir::Type>& types, std::shared_ptr<Trace> trace,
                          const std::shared_ptr<ContextState>& context);

@@ -4,7 +4,7 @@
 #include "tensor/index_check.h"
 #include "tensor/trace.h"
 
-#include <tilewright/tensor/compile.h>
+#include <tilewright/tensor/gradient.h>
 
 #include <fmt/format.h>
 
@@ -23,22 +23,30 @@ void check_scalar(const std::vector<Tensor>& results, const Location& where) {
                   to_string(type)),
       where);
 }
-}  // namespace
 
-std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
-                                   const std::vector<Tensor>& args, const Location& where) {
-  if (!f) throw Error("value_and_grad: this function was moved from", where);
-  check_arguments("value_and_grad", args, where);
-  for (int i : wrt)
+void check_wrt(const std::vector<int>& wrt, const std::vector<Tensor>& args, const NameOfTensor& name_of,
+               const Location& where) {
+  for (const int i : wrt) {
     if (i < 0 || i >= static_cast<int>(args.size()))
       throw Error(fmt::format("value_and_grad: argument {} out of range, {} given", i, args.size()), where);
-  for (int i : wrt)
-    if (const ir::Type& type = args[static_cast<std::size_t>(i)].impl()->type; !is_float(type.dtype))
+    const auto number = static_cast<std::size_t>(i);
+    if (const ir::Type& type = args[number].impl()->type; !is_float(type.dtype))
       throw Error(
-          fmt::format("value_and_grad: argument {} is {}, which has no gradient: cast it to a float type "
-                      "before the call, or name other arguments in wrt",
-                      i, to_string(type)),
+          fmt::format("value_and_grad: {} is {}, which has no gradient: cast it to a float type before the "
+                      "call, or name other arguments in wrt",
+                      name_of(number), to_string(type)),
           where);
+  }
+}
+}  // namespace
+
+ValueAndGradients value_and_grad(const LeavesFunction& f, const std::vector<int>& wrt,
+                                 const Leaves& arguments, const NameOfTensor& name_of,
+                                 const Location& where) {
+  const std::vector<Tensor>& args = arguments.tensors;
+  if (!f) throw Error("value_and_grad: this function was moved from", where);
+  check_arguments("value_and_grad", args, where);
+  check_wrt(wrt, args, name_of, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "value_and_grad", where);
   const std::lock_guard lock(context->mutex);
   // A trace of its own, of shapes only: a host read inside has nothing to read.
@@ -46,16 +54,18 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
   trace->no_breaks =
       "that is differentiated, which is recorded as a whole: return the tensor beside the scalar and "
       "use it after the call";
+  Structure structure;
   const ir::Graph joint = at_place(where, [&] {
     const auto users = [&](const std::vector<Tensor>& in) {
       const Opened open(context->mutex);
-      return f(in);
+      return f({in, arguments.structure});
     };
     Recorded recorded = record_function(users, args, types_of(args), trace, context);
     for (std::size_t i = 0; i < recorded.results.size(); ++i)
       if (!recorded.results[i].defined())
         throw Error(fmt::format("value_and_grad: result {} of the function was never given a value", i));
     check_scalar(recorded.results, where);
+    structure = recorded.structure;
     finish(recorded);
     return passes::differentiate(trace->graph, wrt);
   });
@@ -71,7 +81,12 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
   std::rotate(results.end() - static_cast<std::ptrdiff_t>(wrt.size() + 2 * trace->checks.size()),
               results.end() - static_cast<std::ptrdiff_t>(wrt.size()), results.end());
   settle(trace->checks, results);
-  return results;
+  const auto first_gradient = results.end() - static_cast<std::ptrdiff_t>(wrt.size());
+  ValueAndGradients made{{{}, std::move(structure)},
+                         {std::make_move_iterator(first_gradient), std::make_move_iterator(results.end())}};
+  results.erase(first_gradient, results.end());
+  made.value.tensors = std::move(results);
+  return made;
 }
 
 }  // namespace tilewright::detail

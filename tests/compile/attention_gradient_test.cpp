@@ -100,8 +100,9 @@ class AttentionGradient : public ::testing::TestWithParam<const char*> {
 
   static auto gradients(const Variant& variant, const GradientSizes& z, const CompileOptions& options,
                         std::vector<int> wrt = {0, 1, 2}) {
-    return compile(value_and_grad([=](const Tensors& x) { return loss(variant, z, x); }, std::move(wrt)),
-                   options);
+    const auto of_list = [=](const Tensors& x) { return loss(variant, z, x); };
+    const auto both = value_and_grad(of_list, std::move(wrt));
+    return compile([=](const Tensors& x) { return tensors_of(both(x)); }, options);
   }
 
   // EpilogueReductions of the rows, their results, dq, dk and dv; sums of the loss and of the rows beside

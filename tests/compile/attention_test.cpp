@@ -45,12 +45,13 @@ class Attention : public ::testing::TestWithParam<const char*> {
   // Several results, each compared with the same ops one by one.
   template <class F>
   KernelReport expect_kernels(std::size_t kernels, const F& f, const std::vector<Tensor>& args) {
-    const detail::ManyFunction many = detail::erase(f);
-    const Compiled<std::vector<Tensor>> compiled(many);
-    const auto got = compiled(args), want = many(args);
+    using S = typename detail::SignatureOf<F>::Type;
+    const auto many = detail::as_leaves_function(std::type_identity<S>(), f, "f", Location::current());
+    const CompiledList compiled([&](const std::vector<Tensor>& in) { return many({in, {}}).tensors; });
+    const auto got = compiled(args), want = many({args, {}}).tensors;
     for (std::size_t o = 0; o < got.size(); ++o) {
       EXPECT_EQ(got[o].shape(), want.at(o).shape());
-      const auto x = got[o].to_vector<float>(), y = want[o].to_vector<float>();
+      const auto x = got[o].to_vector<float>(), y = want[o].template to_vector<float>();
       for (std::size_t e = 0; e < x.size(); ++e)
         if (!(std::abs(x[e] - y[e]) <= 4e-6 * (1 + std::abs(y[e])))) {
           ADD_FAILURE() << "output " << o << ", element " << e << ": " << x[e] << " for " << y[e];

@@ -58,7 +58,8 @@ TEST_P(BlockGradient, IsWhatTheOpsOneByOneGive) {
                         ctx.arange(s.time)};
   const auto gradients = [&](const CompileOptions& options) {
     return compile(
-        value_and_grad([=](const Tensors& x) { return loss(x, s); }, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}),
+        [both = value_and_grad([=](const Tensors& x) { return loss(x, s); }, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9})](
+            const Tensors& x) { return tensors_of(both(x)); },
         options);
   };
   const auto compiled = gradients({.recompute = Recompute::always});

@@ -35,8 +35,8 @@ class Captured : public ::testing::Test {
     compile([](const Tensor& x) { return x * 1.f; }).into({t}, {to});
   }
   // The program gives `first`, after `w` became `next` it gives `second`, and names what breaks it.
-  void expect_follows(const Compiled<Tensor>& f, const Tensor& w, const Tensor& next, const Floats& first,
-                      const Floats& second, const std::string& reported) {
+  void expect_follows(const Compiled<Tensor(Tensor)>& f, const Tensor& w, const Tensor& next,
+                      const Floats& first, const Floats& second, const std::string& reported) {
     const Tensor x = row({1, 2, 3}), before = w * 1.f;
     for (int call = 0; call < 2; ++call) EXPECT_EQ(values(f(x)), first) << reported;
     assign(w, next);
@@ -62,11 +62,10 @@ TEST_F(Captured, ReadsOnTheHostFollowTheTensor) {
   const auto inner = compile([&](const Tensor& x) { return x * w.to_vector<float>()[0]; });
   expect_follows(compile([&](const Tensor& x) { return inner(x) + x; }), w, next, {2, 4, 6}, {3, 6, 9},
                  "host read of [3]");
-  expect_follows(
-      compile([&](const Tensor& x) {
-        return value_and_grad([&](const Tensor& v) { return sum(v * v) * w.to_vector<float>()[0]; })({x})[1];
-      }),
-      w, next, {2, 4, 6}, {4, 8, 12}, "host read of [3]");
+  expect_follows(compile([&](const Tensor& x) {
+                   return grad([&](const Tensor& v) { return sum(v * v) * w.to_vector<float>()[0]; })(x);
+                 }),
+                 w, next, {2, 4, 6}, {4, 8, 12}, "host read of [3]");
   expect_follows(compile([&](const Tensor& x) { return x + w.to("reference").to("cpu"); }), w, next,
                  {2, 12, 103}, {3, 12, 103}, "copy to another device of [3]");
 }
@@ -111,10 +110,10 @@ TEST_F(Captured, KernelsInDerivativesSeeWhatWasThere) {
   const Tensor w = row({1, 10, 100}), x = row({1, 2, 3}), y = ctx_.empty({3});
   const TileFunction twice = scale_kernel();
   const auto made = [&](const Tensor& v) { return sum(v * twice({w, out({3})})[0]); };
-  EXPECT_EQ(values(value_and_grad(made)({x})[1]), (Floats{2, 20, 200}));
-  const auto f = compile([&](const Tensor& t) { return value_and_grad(made)({t})[1]; });
+  EXPECT_EQ(values(grad(made)(x)), (Floats{2, 20, 200}));
+  const auto f = compile([&](const Tensor& t) { return grad(made)(t); });
   expect_follows(f, w, row({2, 20, 200}), {2, 20, 200}, {4, 40, 400}, "kernel scaled");
-  expect_says([&] { value_and_grad([&](const Tensor& v) { return sum(twice({v, into(y)})[0]); })({x}); },
+  expect_says([&] { value_and_grad([&](const Tensor& v) { return sum(twice({v, into(y)})[0]); })(x); },
               {"kernel scaled", "differentiated", "captured_test.cpp:"});
   expect_says(
       [&] {
@@ -122,7 +121,7 @@ TEST_F(Captured, KernelsInDerivativesSeeWhatWasThere) {
           const Tensor before = v * w;
           twice({x, into(w)});  // what `before` will read
           return sum(before);
-        })({x});
+        })(x);
       },
       {"kernel scaled", "differentiated", "captured_test.cpp:"});
 }
@@ -151,7 +150,7 @@ TEST_F(Captured, OutputsOfIntoAreWrittenAtEachCall) {
           const Tensor y = v * state;
           plus.into({state}, {x, x});
           return tilewright::sum(y);
-        })({x});
+        })(x);
       },
       {"into()", "differentiated", "captured_test.cpp:"});
 }
@@ -164,7 +163,7 @@ TEST_F(Captured, OperationsOnAnotherDeviceFollowTheTensor) {
   expect_follows(compile([&](const Tensor& x) { return x + twice(w).to("cpu"); }), w, next, {3, 22, 203},
                  {5, 42, 403}, "call on reference at captured_test.cpp:");
   expect_follows(compile([&](const Tensor& x) {
-                   return x + value_and_grad([](const Tensor& t) { return sum(t * t); })({w})[1].to("cpu");
+                   return x + grad([](const Tensor& t) { return sum(t * t); })(w).to("cpu");
                  }),
                  w, next, {3, 22, 203}, {5, 42, 403}, "value_and_grad on reference");
   // Values of the program itself may go there and come back, and results may stay there.

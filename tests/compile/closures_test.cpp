@@ -29,13 +29,13 @@ void expect_near(const Tensor& got, const Floats& expected) {
 
 TEST_F(Closures, OfATrainingStepCaptureItsData) {
   const auto step = compile([](const Tensor& w, const Tensor& x) {
-    return value_and_grad([&](const Tensor& v) { return sum(square(matmul(x, v))); })({w});
+    return value_and_grad([&](const Tensor& v) { return sum(square(matmul(x, v))); })(w);
   });
   const Tensor x = ctx_.from(Floats{1, 2, 3, 4}, {2, 2}), w = ctx_.from(Floats{1, -1}, {2, 1});
   for (int call = 0; call < 2; ++call) {
-    const std::vector<Tensor> both = step(w, x);
-    EXPECT_EQ(both.at(0).item(), 2);
-    EXPECT_EQ(numbers_of(both.at(1)), (Floats{-8, -12})) << "2 xᵀ x w";
+    const auto both = step(w, x);
+    EXPECT_EQ(both.first.item(), 2);
+    EXPECT_EQ(numbers_of(both.second), (Floats{-8, -12})) << "2 xᵀ x w";
   }
   EXPECT_EQ(step.report().size(), 1u);
 }
@@ -45,14 +45,14 @@ TEST_F(Closures, AreConstantsOfTheirOwnDerivativeAndInputsOfTheEnclosingOne) {
   // d/dw of (d/du Σ u² w at u = w) · w, with w captured by the inner function: d/dw Σ 2 w² w = 6 w².
   const auto outer = [](const Tensor& v) {
     const auto inner = value_and_grad([&](const Tensor& u) { return sum(u * u * v); });
-    return sum(inner({v})[1] * v);
+    return sum(inner(v).second * v);
   };
   const Floats expected{24, 54};
-  EXPECT_EQ(numbers_of(value_and_grad(outer)({w})[1]), expected);
-  EXPECT_EQ(numbers_of(compile([&](const Tensor& t) { return value_and_grad(outer)({t})[1]; })(w)), expected);
-  EXPECT_EQ(numbers_of(value_and_grad(compile(outer))({w})[1]), expected);
+  EXPECT_EQ(numbers_of(grad(outer)(w)), expected);
+  EXPECT_EQ(numbers_of(compile([&](const Tensor& t) { return grad(outer)(t); })(w)), expected);
+  EXPECT_EQ(numbers_of(grad(compile(outer))(w)), expected);
   // The tensor itself, captured beside the argument it is given for, is a constant.
-  EXPECT_EQ(numbers_of(value_and_grad([&](const Tensor& v) { return sum(v * w); })({w})[1]), (Floats{2, 3}));
+  EXPECT_EQ(numbers_of(grad([&](const Tensor& v) { return sum(v * w); })(w)), (Floats{2, 3}));
 }
 
 // A compiled function called on a tensor with memory, all of whose results are made of the function around
@@ -70,9 +70,8 @@ TEST_F(Closures, MayReturnWhatIsOfTheEnclosingFunctionAlone) {
        {8, 12}}};
   for (const auto& [made, gradient] : cases) {
     const auto loss = [&made = made](const Tensor& a) { return sum(made(a) * a); };
-    EXPECT_EQ(numbers_of(value_and_grad(loss)({x})[1]), gradient);
-    EXPECT_EQ(numbers_of(compile([&](const Tensor& t) { return value_and_grad(loss)({t})[1]; })(x)),
-              gradient);
+    EXPECT_EQ(numbers_of(grad(loss)(x)), gradient);
+    EXPECT_EQ(numbers_of(compile([&](const Tensor& t) { return grad(loss)(t); })(x)), gradient);
   }
 }
 
@@ -81,11 +80,11 @@ TEST_F(Closures, MayTakeOnlyWhatTheyCapture) {
   // The inner functions' arguments have memory; what is recorded comes in by capture alone.
   const auto loss = [&](const Tensor& v) {
     const auto scaled = compile([&](const Tensor& u) { return u * v; });
-    const Tensor slope = value_and_grad([&](const Tensor& u) { return sum(scaled(u) * v); })({one})[1];
+    const Tensor slope = grad([&](const Tensor& u) { return sum(scaled(u) * v); })(one);
     return sum(slope * scaled(one));  // Σ v² v
   };
-  EXPECT_EQ(numbers_of(value_and_grad(loss)({w})[1]), (Floats{12, 27}));
-  const auto compiled = compile([&](const Tensor& v) { return value_and_grad(loss)({v})[1]; });
+  EXPECT_EQ(numbers_of(grad(loss)(w)), (Floats{12, 27}));
+  const auto compiled = compile([&](const Tensor& v) { return grad(loss)(v); });
   EXPECT_EQ(numbers_of(compiled(w)), (Floats{12, 27}));
   EXPECT_EQ(numbers_of(compiled(one)), (Floats{3, 3})) << "what was captured is an input";
 }
@@ -99,7 +98,7 @@ TEST_F(Closures, ThatWereCompiledBeforeSeeWhatTheyCaptureNow) {
     w = p;
     return sum(layer(x));
   });
-  EXPECT_EQ(numbers_of(slope({w})[1]), (Floats{5, 7}));
+  EXPECT_EQ(numbers_of(slope(w).second), (Floats{5, 7}));
   w = Tensor();
 }
 
@@ -107,12 +106,11 @@ TEST_F(Closures, NestThreeDeep) {
   const Tensor x = row({0.5f});
   // Third derivative of x⁵: each function captures the argument of the one around it.
   const auto third = [](const Tensor& a) {
-    return value_and_grad([&](const Tensor& b) {
-      return sum(value_and_grad([&](const Tensor& c) {
-        return sum(value_and_grad(
-            [&](const Tensor& d) { return sum(d * d * d * d * d) + sum(a + b + c) * 0.0; })({c})[1]);
-      })({b})[1]);
-    })({a})[1];
+    return grad([&](const Tensor& b) {
+      return sum(grad([&](const Tensor& c) {
+        return sum(grad([&](const Tensor& d) { return sum(d * d * d * d * d) + sum(a + b + c) * 0.0; })(c));
+      })(b));
+    })(a);
   };
   EXPECT_FLOAT_EQ(third(x).to_vector<float>()[0], 15);
   EXPECT_FLOAT_EQ(compile(third)(x).to_vector<float>()[0], 15);
@@ -133,14 +131,13 @@ TEST_F(Closures, ComputeWithWhatTheyCaptureAtEachCall) {
   const auto twice = compile([](const Tensor& t) { return t + t; });
   const auto slope = value_and_grad([](const Tensor& t) { return sum(t * t); });
   // No operand of these is an argument: what they give is not that of the first call.
-  const std::vector<Compiled<Tensor>> programs = {
+  const std::vector<Compiled<Tensor(Tensor)>> programs = {
       compile([&](const Tensor& t) { return t + w * 3.f; }),
       compile([&](const Tensor& t) { return t + flip(flip(w, {0}), {0}) + (w + w); }),
       compile([&](const Tensor& t) { return t + w + twice(w); }),
-      compile([&](const Tensor& t) { return t + slope({w})[1] + w; }),
-      compile([&](const Tensor& t) {
-        return t + value_and_grad([&](const Tensor& v) { return sum(v * (w * 3.f)); })({t})[1];
-      }),
+      compile([&](const Tensor& t) { return t + slope(w).second + w; }),
+      compile(
+          [&](const Tensor& t) { return t + grad([&](const Tensor& v) { return sum(v * (w * 3.f)); })(t); }),
       compile([&](const Tensor& t) { return where(t > 0.f, t + w, w) + take(w, ctx_.arange(2), 0) + w; }),
       compile([&](const Tensor& t) { return t * 0.f + (sum(w).item() > 11 ? w * 3.f : w * 4.f) + t; }),
   };
@@ -192,7 +189,7 @@ TEST_F(Closures, DoNotLetTensorsEscape) {
     kept = v * 2.0;
     return sum(kept);
   });
-  slope({x});
+  slope(x);
   test::expect_says([&] { kept + 1.0; }, wanted);
   test::expect_says([&] { kept.to_vector<float>(); }, wanted);
   test::expect_says([&] { compile([](const Tensor& t) { return t; })(kept); }, wanted);
@@ -207,7 +204,7 @@ TEST_F(Closures, DoNotLetTensorsEscape) {
   test::expect_says(
       [&] {
         compile([&](const Tensor& v) {
-          slope({v});
+          slope(v);
           return v + kept;
         })(x);
       },
@@ -218,10 +215,10 @@ TEST_F(Closures, DoNotLetTensorsEscape) {
 }
 
 TEST_F(Closures, ThatCallThemselvesWithoutEndAreErrors) {
-  std::optional<Compiled<Tensor>> f, even, odd, halves;
+  std::optional<Compiled<Tensor(Tensor)>> f, even, odd, halves;
   f = compile([&](const Tensor& x) { return (*f)(x * 2.0); });
   even = compile([&](const Tensor& x) { return (*odd)(x); });
-  odd = compile([&](const Tensor& x) { return sum(value_and_grad(*even)({x})[1]); });
+  odd = compile([&](const Tensor& x) { return sum(grad(*even)(x)); });
   const Tensor x = row({1, 2, 3, 4});
   test::expect_says([&] { (*f)(x); }, {"calls itself", "closures_test.cpp:"});
   test::expect_says([&] { (*f)(x); }, {"calls itself"});
@@ -263,9 +260,9 @@ TEST_F(Closures, DrawRandomNumbersInsideOtherFunctions) {
   const auto noise = compile([&](const Tensor& t) { return t + ctx_.rand({3}); });
   noise(x);
   const auto slope = value_and_grad([&](const Tensor& w) { return sum(w * noise(x) * ctx_.rand({3})); });
-  const auto f = compile([&](const Tensor& w) { return slope({w})[1]; });
+  const auto f = compile([&](const Tensor& w) { return slope(w).second; });
   ctx_.set_seed(3);
-  const Floats first = numbers_of(slope({x})[1]), second = numbers_of(slope({x})[1]);
+  const Floats first = numbers_of(slope(x).second), second = numbers_of(slope(x).second);
   ASSERT_NE(first, second);
   ctx_.set_seed(3);
   expect_near(f(x), first);

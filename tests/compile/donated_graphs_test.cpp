@@ -50,7 +50,7 @@ TEST_P(DonatedGraphs, HaveTheBitsOfThoseThatWriteElsewhere) {
     std::iota(all.begin(), all.end(), 0);
     const auto function = detail::graph_function(graph);
     // In a fixed order, as atomics are not.
-    const Compiled<std::vector<Tensor>> apart(function, {.deterministic = true}),
+    const CompiledList apart(function, {.deterministic = true}),
         donating(function, {.deterministic = true, .donate = all});
     const std::vector<Tensor> expected = apart(tensors(context, graph, seed)),
                               got = donating(tensors(context, graph, seed));

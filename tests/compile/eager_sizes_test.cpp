@@ -120,7 +120,7 @@ class EagerSizes : public ::testing::TestWithParam<const char*> {
   std::vector<double> oracle(const SizedOp& op, const Tensors& x, Index n) {
     auto trace = std::make_shared<detail::Trace>(detail::Trace::Of::compile, "oracle", Location::current());
     detail::Recorded recorded =
-        detail::record_function([&](const Tensors& in) { return Tensors{op.run(in, n)}; }, x,
+        detail::record_function([&](const Tensors& in) { return detail::leaves_of(op.run(in, n)); }, x,
                                 detail::types_of(x), trace, ctx_.state());
     detail::finish(recorded);
     std::vector<ir::HostTensor> inputs;

@@ -123,8 +123,8 @@ TEST_P(InPlace, WeightsThatTheBackwardPassReadsAreUpdatedBehindIt) {
     return sum(matmul(h, w2) * matmul(h, w2));
   };
   const auto step = compile([&](const std::vector<Tensor>& in) {
-    const std::vector<Tensor> g = value_and_grad(loss, {1, 2})(in);
-    return std::vector{in[1] - 0.001f * g[1], in[2] - 0.001f * g[2], g[0]};
+    const auto [value, g] = value_and_grad(loss, {1, 2})(in[0], in[1], in[2]);
+    return std::vector{in[1] - 0.001f * g[0], in[2] - 0.001f * g[1], value};
   });
   const Tensor x = counted({24, 32}, 0.05f), w1 = counted({32, 48}, 0.03f), w2 = counted({48, 16}, 0.07f);
   const Tensor value = ctx_.zeros({});

@@ -78,8 +78,8 @@ TEST(RunningSums, KeepTheirDigits) {
       const Tensor x = ctx->full({length}, 0.1);
       EXPECT_LT(worst_of_running(cumsum(x, 0).to_vector<float>()), kRunningError);
       // The gradient is a running sum from the end.
-      const auto slopes = value_and_grad([](const Tensor& t) { return sum(cumsum(t, 0) * 0.1); })({x});
-      std::vector<float> gradient = slopes[1].to_vector<float>();
+      const auto slopes = value_and_grad([](const Tensor& t) { return sum(cumsum(t, 0) * 0.1); })(x);
+      std::vector<float> gradient = slopes.second.to_vector<float>();
       std::reverse(gradient.begin(), gradient.end());
       EXPECT_LT(worst_of_running(gradient), kRunningError) << "of the gradient";
     }
@@ -94,14 +94,14 @@ TEST(LongSums, AreBroadcastBackOverWhatWasSummed) {
   const auto expect_gradient = [&](const Shape& shape, const Axes& axes) {
     SCOPED_TRACE(to_string(shape));
     const auto squares = [&](const Tensor& x) { return mean(square(sum(x, axes))); };
-    const std::vector<Tensor> got = value_and_grad(squares)({ctx.ones(shape)});
+    const auto [value, gradient] = value_and_grad(squares)(ctx.ones(shape));
     // n sums of k ones each: their mean square is k^2, its derivative by each one 2 k / n.
     const double k =
         static_cast<double>(shape.size()) / static_cast<double>(sum(ctx.ones(shape), axes).size());
     const double n = static_cast<double>(shape.size()) / k;
-    EXPECT_EQ(got[0].item(), k * k);
-    EXPECT_NEAR(min(got[1]).item(), 2 * k / n, 2 * k / n * 0x1p-22);
-    EXPECT_NEAR(max(got[1]).item(), 2 * k / n, 2 * k / n * 0x1p-22);
+    EXPECT_EQ(value.item(), k * k);
+    EXPECT_NEAR(min(gradient).item(), 2 * k / n, 2 * k / n * 0x1p-22);
+    EXPECT_NEAR(max(gradient).item(), 2 * k / n, 2 * k / n * 0x1p-22);
   };
   expect_gradient({64, 1024}, {0});
   expect_gradient({4096, 64}, {0});

@@ -37,7 +37,9 @@ Function with_gradient(const std::function<Tensor(const Tensors&)>& f, std::vect
     const Tensor y = f(a);
     return {mean(y * y)};
   };
-  return [loss, wrt = std::move(wrt)](const Tensors& a) -> Tensors { return value_and_grad(loss, wrt)(a); };
+  return [loss, wrt = std::move(wrt)](const Tensors& a) -> Tensors {
+    return tensors_of(value_and_grad(loss, wrt)(a));
+  };
 }
 
 Tensor mlp(const Tensors& a) { return a[0] + matmul(gelu(matmul(layer_norm(a[0], a[1], a[2]), a[3])), a[4]); }
@@ -116,19 +118,17 @@ std::vector<Program> programs() {
       {"cross entropy with gradient",
        {{-1, 8}, {8, 16}, {-1}},
        [](const Tensors& a) -> Tensors {
-         return value_and_grad(
-             [labels = a[2]](const Tensors& x) -> Tensors {
-               return {cross_entropy(matmul(x[0], x[1]), labels)};
-             },
-             {0, 1})({a[0], a[1]});
+         const auto loss = [labels = a[2]](const Tensor& x, const Tensor& w) {
+           return cross_entropy(matmul(x, w), labels);
+         };
+         return tensors_of(value_and_grad<0, 1>(loss)(a[0], a[1]));
        },
        {2}},
       {"a table's gradient",
        {{16, 8}, {-1}},
        [](const Tensors& a) -> Tensors {
-         return value_and_grad(
-             [index = a[1]](const Tensors& x) -> Tensors { return {mean(tanh(embedding(x[0], index)))}; },
-             {0})({a[0]});
+         const auto loss = [index = a[1]](const Tensor& x) { return mean(tanh(embedding(x, index))); };
+         return tensors_of(value_and_grad(loss)(a[0]));
        },
        {1}},
       {"means and variances",
@@ -280,9 +280,9 @@ void check_seed(unsigned seed, const char* device, int sizes, int alone, Counts&
     counts.served += served;
     if (!served) continue;
     const std::string dynamic = compiled.report().front().dynamic;
-    const detail::CompiledCall here = compiled.core()->prepare(args, Location::current());
+    const detail::CompiledCall here = compiled.prepare(args);
     const auto lowered = compile(program.function, options);
-    const detail::CompiledCall there = lowered.core()->prepare(args, Location::current());
+    const detail::CompiledCall there = lowered.prepare(args);
     const tile::Plan &by_formulas = here.graph->compiled.plan, &fresh = there.graph->compiled.plan;
     const bool same_kernels = by_formulas.kernels == fresh.kernels;
     counts.plans += same_kernels;

@@ -92,11 +92,11 @@ TEST(Statistics, GradientsOfNormsHoldForLargeValues) {
     const auto loss = [&](const Tensor& t) {
       return sum(weights * (centered ? layer_norm(t, {}, {}, 0.0) : rms_norm(t, {}, 0.0)));
     };
-    const Tensor want = value_and_grad(loss)({x})[1];
+    const Tensor want = grad(loss)(x);
     for (const int exponent : {-50, -30, 30, 50, 58}) {  // a square at 2^58 is near the largest f32
       SCOPED_TRACE(exponent);
       const double scale = std::ldexp(1.0, exponent);
-      const Tensor got = value_and_grad(loss)({x * scale})[1] * scale;
+      const Tensor got = grad(loss)(x * scale) * scale;
       EXPECT_LE(max(abs(got - want)).item(), 0x1p-20 * max(abs(want)).item());
     }
   }

@@ -47,14 +47,14 @@ TEST(Threads, RecordedTensorsBelongToTheOneThatRunsTheFunction) {
         return a;
       },
       [&](const Tensor& a) {
-        return value_and_grad([&](const Tensor& b) { return sum(a * b); })({number}).at(0);
+        return value_and_grad([&](const Tensor& b) { return sum(a * b); })(number).first;
       },
   };
   for (std::size_t i = 0; i < uses.size(); ++i) {
     SCOPED_TRACE(i);
     const auto use = [&](const Tensor& a) { return on_another_thread([&] { return sum(uses[i](a)); }); };
     test::expect_says([&] { compile(use)(one); }, kWanted);
-    test::expect_says([&] { value_and_grad(use)({one}); }, kWanted);
+    test::expect_says([&] { value_and_grad(use)(one); }, kWanted);
   }
 }
 
@@ -72,14 +72,14 @@ TEST(Threads, RunTensorsWithMemoryWhileAnotherRecords) {
   const Tensor w = ctx.full({4}, 3);
   const auto twice = compile([](const Tensor& x) { return x * 2.f; });
   const auto others = [&] {
-    const Tensor square = value_and_grad([](const Tensor& x) { return sum(x * x); })({w}).at(0);
+    const Tensor square = value_and_grad([](const Tensor& x) { return sum(x * x); })(w).first;
     return twice(w) + square + ctx.ones({4}) + 0 * ctx.rand({4});
   };
   const auto f = compile([&](const Tensor& x) { return x + on_another_thread(others); });
   EXPECT_EQ(f(ctx.ones({4})).to_vector<float>()[3], 1 + 6 + 36 + 1);
   EXPECT_EQ(f.report().at(0).draws, 0) << "the other thread drew at once";
   const auto g = value_and_grad([&](const Tensor& x) { return sum(x * on_another_thread(others)); });
-  EXPECT_EQ(g({w}).at(1).to_vector<float>()[3], 6 + 36 + 1);
+  EXPECT_EQ(g(w).second.to_vector<float>()[3], 6 + 36 + 1);
   const auto broken = compile([&](const Tensor& x) { return x + on_another_thread(others) * x.item(); });
   for (int call = 0; call < 2; ++call) EXPECT_EQ(broken(ctx.ones({1})).to_vector<float>()[3], 1 + 6 + 36 + 1);
 }
@@ -92,7 +92,7 @@ TEST(Threads, RecordDifferentFunctionsAtOnce) {
     both.arrive_and_wait();
     const Tensor b = exp(a) * 0.f + a;
     both.arrive_and_wait();
-    return value_and_grad([&](const Tensor& c) { return sum(b * c); })({b}).at(1);
+    return grad([&](const Tensor& c) { return sum(b * c); })(b);
   });
   const auto g = value_and_grad([&](const Tensor& a) {
     both.arrive_and_wait();
@@ -100,7 +100,7 @@ TEST(Threads, RecordDifferentFunctionsAtOnce) {
     both.arrive_and_wait();
     return sum(b);
   });
-  auto other = std::async(std::launch::async, [&] { return g({y}).at(1).to_vector<float>(); });
+  auto other = std::async(std::launch::async, [&] { return g(y).second.to_vector<float>(); });
   EXPECT_EQ(f(x).to_vector<float>(), (std::vector<float>{3, 3}));
   EXPECT_EQ(other.get(), (std::vector<float>{10, 10, 10}));
 }

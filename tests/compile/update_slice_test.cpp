@@ -102,9 +102,9 @@ TEST_P(UpdateSlice, GradientsGoAroundTheBlockAndIntoIt) {
     return sum(y * y) + sum(dynamic_slice(x, {p, 0}, {1, 4}) * 3.f);
   };
   const Tensor x = ctx_.from(Floats{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {3, 4}), v = ctx_.full({1, 2}, 5);
-  const std::vector<Tensor> g = compile(value_and_grad(loss, {0, 1}))({x, v, at(2)});
-  EXPECT_EQ(floats(g[1]), (Floats{8, 16, 24, 32, 40, 48, 0, 0, 75, 83, 91, 99}));
-  EXPECT_EQ(floats(g[2]), (Floats{10, 10}));
+  const auto g = compile(value_and_grad<0, 1>(loss))(x, v, at(2)).second;
+  EXPECT_EQ(floats(std::get<0>(g)), (Floats{8, 16, 24, 32, 40, 48, 0, 0, 75, 83, 91, 99}));
+  EXPECT_EQ(floats(std::get<1>(g)), (Floats{10, 10}));
 }
 
 // A step of a decoder: the new key and value are placed, and the query attends to all of the cache.
@@ -126,8 +126,8 @@ double bytes_placed(const SpecialisationReport& r) {
 }
 
 TEST_P(UpdateSlice, ADecodingStepWritesOneRowOfItsCache) {
-  const auto plain = compile(detail::ManyFunction(decode));
-  const Compiled<std::vector<Tensor>> giving(decode, {.donate = {0, 1}});
+  const auto plain = compile(detail::ListFunction(decode));
+  const CompiledList giving(decode, {.donate = {0, 1}});
   const Shape cache{kB, kH, kT, kD}, row{kB, kH, 1, kD};
   Tensor keys = ctx_.randn(cache), values = ctx_.randn(cache);
   Tensor own_keys = keys + 0.f, own_values = values + 0.f;

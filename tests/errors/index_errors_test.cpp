@@ -39,11 +39,11 @@ TEST(Indices, OutOfRangeAreErrorsOnTheCpu) {
                 {"cross_entropy: label 2 at [3] of [4]", "[0, 2)", here});
     expect_says([&] { linear_cross_entropy(p.x, p.x, past); },
                 {"linear_cross_entropy: label 4 at [1]", here});
-    expect_says([&] { value_and_grad([&](const Tensor& w) { return sum(take(w, minus, 0)); })({p.x}); },
+    expect_says([&] { value_and_grad([&](const Tensor& w) { return sum(take(w, minus, 0)); })(p.x); },
                 {"take: index -1 at [2]", here});
     expect_says(
         [&] {
-          value_and_grad([](const Tensor& w, const Tensor& at) { return cross_entropy(w, at); })({p.x, past});
+          value_and_grad([](const Tensor& w, const Tensor& at) { return cross_entropy(w, at); })(p.x, past);
         },
         {"cross_entropy: label 4 at [1]", here});
   }
@@ -80,11 +80,11 @@ TEST(Indices, OutOfRangeAreErrorsOfCompiledFunctionsThatCheck) {
 
   const auto slope =
       value_and_grad([&](const Tensor& x, const Tensor& at) { return sum(take(x, at * 1, 0)); });
-  const auto step = compile([&](const Tensor& x, const Tensor& at) { return slope({x, at})[1]; });
+  const auto step = compile([&](const Tensor& x, const Tensor& at) { return slope(x, at).second; });
   for (int call = 0; call < 2; ++call) {
     EXPECT_EQ(step(p.x, good).to_vector<float>(), (std::vector<float>{1, 1, 0, 0, 1, 1, 1, 1}));
     expect_says([&] { step(p.x, bad); }, {"take: index -5 at [2] of [3]", "index_errors_test.cpp:"});
-    expect_says([&] { slope({p.x, bad}); }, {"take: index -5 at [2] of [3]"});
+    expect_says([&] { slope(p.x, bad); }, {"take: index -5 at [2] of [3]"});
   }
   const auto broken = compile([](const Tensor& x, const Tensor& at) {
     const Tensor row = take(x, at, 0);

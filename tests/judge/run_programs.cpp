@@ -51,7 +51,7 @@ CompileOptions compile_options(const Program& program) {
 std::vector<Tensor> run_program(const Program& program, Context& context,
                                 const std::vector<std::vector<Tensor>>& inputs) {
   Literals literals = program.literals;
-  const detail::ManyFunction f = function_of(program, literals);
+  const detail::ListFunction f = function_of(program, literals);
   const bool eager = program.how.count("eager") != 0;
   const auto compiled = compile(f, compile_options(program));
   std::vector<Tensor> results;

@@ -65,7 +65,7 @@ int soak(int calls, int shapes) {
                      [&](int i) { broken(ctx.full({64}, 0.3 + 1e-3 * i)); });
   flat &= stays_flat("value_and_grad, changing values", calls / 10, kAllowedMb, [&](int i) {
     const double v = 0.3 + 1e-3 * i;
-    value_and_grad([&](const Tensor& t) { return sum(exp(t * v)); })({x});
+    value_and_grad([&](const Tensor& t) { return sum(exp(t * v)); })(x);
   });
   const auto noise = compile([&](const Tensor& t) { return t + ctx.randn({64}); });
   flat &= stays_flat("random numbers in a compiled function", calls / 10, kAllowedMb, [&](int) { noise(x); });

@@ -125,7 +125,7 @@ inline void long_sums(Context& ctx, double most, const std::function<void(const 
     const Tensor rows = ctx.full({kLength / columns, columns}, 0.1), bias = ctx.zeros(shape);
     const double terms = static_cast<double>(rows.shape().size()) / static_cast<double>(shape[0]);
     const auto slope = [&](const Tensor& b) {
-      return value_and_grad([&](const Tensor& c) { return loss(c, rows); })({b})[1];
+      return grad([&](const Tensor& c) { return loss(c, rows); })(b);
     };
     note(slope(bias), kEach * terms, most, "gradient of a bias");
   }

@@ -106,12 +106,12 @@ Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
                            Error(without_place(error)));
     }
   }
-  return {std::move(open),
-          {},
-          name,
-          Compiled<std::vector<Tensor>>(detail::graph_function(std::move(*graph)),
-                                        CompileOptions{.max_autotune = input.autotune}),
-          std::move(inputs)};
+  return {
+      std::move(open),
+      {},
+      name,
+      CompiledList(detail::graph_function(std::move(*graph)), CompileOptions{.max_autotune = input.autotune}),
+      std::move(inputs)};
 }
 
 }  // namespace

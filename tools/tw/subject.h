@@ -33,13 +33,13 @@ struct Subject {
   lab::OpenDevice open;
   std::vector<std::shared_ptr<void>> keep;  // the pair's instances
   std::string title;                        // "softmax columns=8192 …", "mlp.tw"
-  Compiled<std::vector<Tensor>> function;
+  CompiledList function;
   std::vector<Tensor> inputs;
   // Inputs of the further combinations that settings of several values ask for: each is a recompile.
   std::vector<std::vector<Tensor>> more_inputs = {};
 
   // Compiled for the inputs.
-  detail::CompiledCall prepare() const { return function.core()->prepare(inputs, Location::current()); }
+  detail::CompiledCall prepare() const { return function.prepare(inputs); }
   SpecialisationReport report() const { return function.report().at(0); }
 };
 

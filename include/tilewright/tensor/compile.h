@@ -1,23 +1,24 @@
 // compile(): a function of tensors, specialised and fused at its first call for each combination of shapes,
-// types and devices. value_and_grad(): its derivative, ahead of time.
+// types and devices.
 #pragma once
 
 #include <tilewright/passes/fuse/recompute.h>
 #include <tilewright/perf/cost.h>
 #include <tilewright/tensor/functions.h>
+#include <tilewright/tensor/signature.h>
 #include <tilewright/tile/schedule.h>
 
-#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #pragma GCC visibility push(default)
 namespace tilewright {
 
-// A dimension of an argument whose size may change from call to call.
+// A dimension of an argument, a Tensor, whose size may change from call to call. Arguments are numbered from
+// 0; of a function of one list of tensors, the list's elements are.
 struct DynamicDim {
   int argument = 0;
   int axis = 0;
@@ -52,15 +53,15 @@ struct CompileOptions {
   // tensor for its shape() or size() is called with those of calls alone, and each is lowered. Where sizes
   // cannot share kernels, explain() says why.
   std::vector<DynamicDim> dynamic = {};
-  // Arguments, by their numbers, that a call is given for good: their memory becomes that of outputs of the
-  // same type and size, where all that reads them comes before, and is freed behind the call where not;
-  // explain() says which, and why. Afterwards every handle of such a tensor is spent: it still tells its
-  // shape and type, any use of its values is an Error that names the call. Where tensors share the argument's
-  // memory a copy is written. Throws Error on a number that is no argument's, and where a donated tensor is
-  // another argument, too, or captured: then nothing is spent. An index out of range (ContextOptions::check)
-  // is an Error after they were spent. Has no effect where the call is part of a
-  // function that is itself compiled or differentiated, on into(), whose outputs are the caller's, and where
-  // there are graph breaks.
+  // Arguments, by their numbers (trees with all their tensors), that a call is given for good: their memory
+  // becomes that of outputs of the same type and size, where all that reads them comes before, and is freed
+  // behind the call where not; explain() says which, and why. Afterwards every handle of such a tensor is
+  // spent: it still tells its shape and type, any use of its values is an Error that names the call. Where
+  // tensors share the argument's memory a copy is written. Throws Error on a number that is no argument's,
+  // and where a donated tensor is another argument, too, or captured: then nothing is spent. An index out of
+  // range (ContextOptions::check) is an Error after they were spent. Has no effect where the call is part of
+  // a function that is itself compiled or differentiated, on into(), whose outputs are the caller's, and
+  // where there are graph breaks.
   std::vector<int> donate = {};
 };
 
@@ -141,9 +142,6 @@ std::vector<std::string> dump_stages(const SpecialisationReport& report, const s
 // Guards, kernels with their floors and times, fusions refused and why: what explain() returns.
 std::string explain(const std::vector<SpecialisationReport>& reports);
 
-template <class R>
-class Compiled;
-
 namespace detail {
 
 struct CompiledGraph;
@@ -156,17 +154,14 @@ struct CompiledCall {
   std::size_t checked = 0;  // how many of the graph's outputs, the last, are checks of indices
 };
 
-using ManyFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-
-// The type-erased part of a compiled function.
+// A compiled function of trees of one structure, given and called as their tensors.
 class CompiledCore {
  public:
-  CompiledCore(ManyFunction function, CompileOptions options);
+  CompiledCore(LeavesFunction function, Structure structure, CompileOptions options);
   ~CompiledCore();
-  std::vector<Tensor> call(const std::vector<Tensor>& args, const Location& where);
+  Leaves call(const std::vector<Tensor>& args, const Location& where);
   void call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, const Location& where);
   std::vector<SpecialisationReport> report() const;
-  std::string explain() const;
   // Compiles for these arguments if that was not done; throws Error for a function with graph breaks.
   CompiledCall prepare(const std::vector<Tensor>& args, const Location& where);
   void measure(const std::vector<Tensor>& args, const Location& where);
@@ -178,123 +173,25 @@ class CompiledCore {
   std::unique_ptr<State> state_;
 };
 
-// What is the same for every R and F is a function of the library: a user's source is compiled sooner.
-std::shared_ptr<CompiledCore> make_core(ManyFunction function, CompileOptions options);
+// A compiled function of trees: one of their tensors for each structure.
+class CompiledCores {
+ public:
+  // `of_list`: the function takes one list of tensors, and options number its elements as arguments.
+  CompiledCores(LeavesFunction function, CompileOptions options, bool of_list);
+  ~CompiledCores();
+  // `ends`: behind which tensor each argument ends.
+  CompiledCore& of(const Structure& structure, std::span<const std::size_t> ends, const Location& where);
+  std::vector<SpecialisationReport> report() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// What is the same for every function is one of the library: a user's source is compiled sooner.
+std::shared_ptr<CompiledCores> make_cores(LeavesFunction function, CompileOptions options, bool of_list);
 [[noreturn]] void throw_moved_from(const Location& where);
-[[noreturn]] void throw_empty_function(const char* of, const Location& where);
-[[noreturn]] void throw_wrong_count(std::size_t taken, std::size_t given);
-
-// A tensor together with the place of the call: after a pack of arguments there is no room for a default one.
-struct FirstArgument {
-  FirstArgument(const Tensor& t, const Location& at = Location::current()) : tensor(t), where(at) {}
-  const Tensor& tensor;
-  Location where;
-};
-
-// Results of user functions: a Tensor, a vector, or a tuple or pair of Tensors.
-std::vector<Tensor> pack(const Tensor& t);
-std::vector<Tensor> pack(const std::vector<Tensor>& v);
-template <class... T>
-std::vector<Tensor> pack(const std::tuple<T...>& t) {
-  return std::apply([](const auto&... each) { return std::vector<Tensor>{each...}; }, t);
-}
-template <class A, class B>
-std::vector<Tensor> pack(const std::pair<A, B>& p) {
-  return {p.first, p.second};
-}
-
-template <class R>
-struct Unpack;
-template <>
-struct Unpack<Tensor> {
-  static Tensor from(std::vector<Tensor>&& v) { return std::move(v.at(0)); }
-};
-template <>
-struct Unpack<std::vector<Tensor>> {
-  static std::vector<Tensor> from(std::vector<Tensor>&& v) { return std::move(v); }
-};
-template <class A, class B>
-struct Unpack<std::pair<A, B>> {
-  static std::pair<A, B> from(std::vector<Tensor>&& v) { return {std::move(v.at(0)), std::move(v.at(1))}; }
-};
-template <class... T>
-struct Unpack<std::tuple<T...>> {
-  static std::tuple<T...> from(std::vector<Tensor>&& v) {
-    return from(std::move(v), std::index_sequence_for<T...>{});
-  }
-  template <std::size_t... I>
-  static std::tuple<T...> from(std::vector<Tensor>&& v, std::index_sequence<I...>) {
-    return {std::move(v.at(I))...};
-  }
-};
-
-// A callable's parameter list, from its operator() or function type.
-template <class F>
-struct Signature : Signature<decltype(&F::operator())> {};
-template <class R, class... A>
-struct Signature<R (*)(A...)> {
-  using Result = R;
-  static constexpr std::size_t arity = sizeof...(A);
-  static constexpr bool takes_vector = false;
-};
-template <class R>
-struct Signature<R (*)(const std::vector<Tensor>&)> {
-  using Result = R;
-  static constexpr std::size_t arity = 0;
-  static constexpr bool takes_vector = true;
-};
-template <class C, class R, class... A>
-struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
-template <class C, class R, class... A>
-struct Signature<R (C::*)(A...)> : Signature<R (*)(A...)> {};
-// What value_and_grad() returns.
-template <class C, class R>
-struct Signature<R (C::*)(const std::vector<Tensor>&, const Location&) const>
-    : Signature<R (*)(const std::vector<Tensor>&)> {};
-template <class R>
-struct Signature<Compiled<R>> : Signature<R (*)(const std::vector<Tensor>&)> {};
-
-// Whether a callable has nothing to call.
-template <class F>
-bool is_empty(const F&) {
-  return false;
-}
-template <class R, class... A>
-bool is_empty(const std::function<R(A...)>& f) {
-  return !f;
-}
-template <class R, class... A>
-bool is_empty(R (*const& f)(A...)) {
-  return f == nullptr;
-}
-
-// `of` is what the user called with it.
-template <class F>
-F not_empty(F f, const char* of, const Location& where) {
-  if (is_empty(f)) throw_empty_function(of, where);
-  return f;
-}
-
-template <class F, std::size_t... I>
-auto spread(const F& f, const std::vector<Tensor>& args, std::index_sequence<I...>) {
-  return f(args[I]...);
-}
-
-template <class F>
-ManyFunction erase(F f) {
-  using S = Signature<F>;
-  if constexpr (S::takes_vector) {
-    return [f = std::move(f)](const std::vector<Tensor>& args) { return pack(f(args)); };
-  } else {
-    return [f = std::move(f)](const std::vector<Tensor>& args) {
-      if (args.size() != S::arity) throw_wrong_count(S::arity, args.size());
-      return pack(spread(f, args, std::make_index_sequence<S::arity>{}));
-    };
-  }
-}
-
-std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
-                                   const std::vector<Tensor>& args, const Location& where);
+[[noreturn]] void throw_wrong_count(std::size_t taken, std::size_t given, const Location& where);
 
 }  // namespace detail
 
@@ -303,20 +200,39 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
 // of runs without any lock, and at once in several threads where these call it for the first time: there and
 // in value_and_grad() what is recorded belongs to the thread that runs the function, and using it on another
 // is an Error. What other threads do meanwhile, with tensors that have memory, is no part of the recording.
-template <class R>
-class Compiled {
- public:
-  Compiled(detail::ManyFunction f, CompileOptions options = {})
-      : core_(detail::make_core(std::move(f), std::move(options))) {}
+template <class Function>
+class Compiled;
+template <class R, class... A>
+class Compiled<R(A...)> {
+  static constexpr bool kOfTensors = (std::is_same_v<A, Tensor> && ...);
+  static constexpr bool kOfList = std::is_same_v<std::tuple<A...>, std::tuple<std::vector<Tensor>>>;
+  using List = std::vector<Tensor>;
 
-  template <class... T>
-    requires(std::convertible_to<T, const Tensor&> && ...)
-  R operator()(const detail::FirstArgument& first, const T&... others) const {
-    return detail::Unpack<R>::from(known(first.where).call({first.tensor, others...}, first.where));
+ public:
+  using Signature = R(A...);
+
+  // Throws Error where f is empty: a null pointer, a std::function of nothing.
+  template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, Compiled>)
+  explicit Compiled(F f, const Location& where = Location::current())
+      : Compiled(std::move(f), CompileOptions(), where) {}
+  template <class F>
+  Compiled(F f, CompileOptions options, const Location& where = Location::current())
+      : cores_(detail::make_cores(
+            detail::as_leaves_function(std::type_identity<R(A...)>(), std::move(f), "compile", where),
+            std::move(options), kOfList)) {}
+
+  R operator()(const A&... args, const Location& where = Location::current()) const {
+    const Call call(*this, where, args...);
+    return detail::read_tree<R>(call.core.call(call.leaves.tensors, where));
   }
-  R operator()(const std::vector<Tensor>& args, const Location& where = Location::current()) const {
-    return detail::Unpack<R>::from(known(where).call(args, where));
+  // The same, of a function of Tensors, with its arguments as a list.
+  R operator()(const List& args, const Location& where = Location::current()) const
+    requires kOfTensors
+  {
+    return detail::read_tree<R>(core_of(args, where).call(args, where));
   }
+
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. An
   // output may be an argument or a tensor that the function captures (w.into an update of w): everything is
   // read as it was before the call. Such an output is written in place where all that reads the tensor comes
@@ -324,40 +240,94 @@ class Compiled {
   // Otherwise kernels write new memory, which becomes the tensor's; where others share the tensor's own, it
   // is copied there. explain() says which, and why. Not for functions with graph breaks. An index out of
   // range (ContextOptions::check) is an Error after the outputs were written.
-  void into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
-            const Location& where = Location::current()) const {
-    known(where).call_into(outputs, args, where);
+  void into(const R& outputs, const A&... args, const Location& where = Location::current()) const {
+    const Call call(*this, where, args...);
+    call.core.call_into(detail::leaves_of(outputs).tensors, call.leaves.tensors, where);
   }
+  // The same with the outputs, and the arguments of a function of Tensors, as lists.
+  void into(const List& outputs, const List& args, const Location& where = Location::current()) const
+    requires(kOfTensors || (kOfList && !std::is_same_v<R, List>))
+  {
+    core_of(args, where).call_into(outputs, args, where);
+  }
+
   // Guards, kernels, floors, fusions refused and why, and the times of what was measured; for each
   // specialisation, the one called last first.
-  std::string explain(const Location& where = Location::current()) const { return known(where).explain(); }
+  std::string explain(const Location& where = Location::current()) const {
+    return tilewright::explain(report(where));
+  }
   std::vector<SpecialisationReport> report(const Location& where = Location::current()) const {
     return known(where).report();
   }
+
   // Times each kernel and the whole call on these arguments (about half a second): explain() and report()
   // then show them beside their floors. Arguments that fit a cache are found there, as by a loop that calls
   // the function.
-  void measure(const std::vector<Tensor>& args, const Location& where = Location::current()) const {
-    known(where).measure(args, where);
+  void measure(const A&... args, const Location& where = Location::current()) const {
+    const Call call(*this, where, args...);
+    call.core.measure(call.leaves.tensors, where);
   }
+  void measure(const List& args, const Location& where = Location::current()) const
+    requires kOfTensors
+  {
+    core_of(args, where).measure(args, where);
+  }
+
   // Puts an edited text of kernel `kernel` (its place in report().kernels) in the place of the printed one,
   // for these arguments. Throws Error with the compiler's message and the text's line when it does not
   // compile.
-  void edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
+  void edit(std::size_t kernel, const std::string& source, const A&... args,
             const Location& where = Location::current()) const {
-    known(where).edit(kernel, source, args, where);
+    const Call call(*this, where, args...);
+    call.core.edit(kernel, source, call.leaves.tensors, where);
   }
-  const std::shared_ptr<detail::CompiledCore>& core() const { return core_; }
+  void edit(std::size_t kernel, const std::string& source, const List& args,
+            const Location& where = Location::current()) const
+    requires kOfTensors
+  {
+    core_of(args, where).edit(kernel, source, args, where);
+  }
+
+  // The program of such arguments, with its inputs: what the project's own tools measure.
+  detail::CompiledCall prepare(const A&... args, const Location& where = Location::current()) const {
+    const Call call(*this, where, args...);
+    return call.core.prepare(call.leaves.tensors, where);
+  }
 
  private:
-  detail::CompiledCore& known(const Location& where) const {
-    if (!core_) detail::throw_moved_from(where);
-    return *core_;
+  // The arguments taken apart, and what serves their structure.
+  struct Call {
+    detail::Leaves leaves;
+    std::array<std::size_t, sizeof...(A)> ends;
+    detail::CompiledCore& core;
+    Call(const Compiled& compiled, const Location& where, const A&... args)
+        : ends(take(leaves, args...)), core(compiled.known(where).of(leaves.structure, ends, where)) {}
+    static std::array<std::size_t, sizeof...(A)> take(detail::Leaves& leaves, const A&... args) {
+      return {(detail::write_tree(args, leaves), leaves.tensors.size())...};
+    }
+  };
+  detail::CompiledCores& known(const Location& where) const {
+    if (!cores_) detail::throw_moved_from(where);
+    return *cores_;
   }
-  std::shared_ptr<detail::CompiledCore> core_;
+  detail::CompiledCore& core_of(const List& args, const Location& where) const {
+    if constexpr (kOfList) return Call(*this, where, args).core;
+    if (args.size() != sizeof...(A)) detail::throw_wrong_count(sizeof...(A), args.size(), where);
+    std::array<std::size_t, sizeof...(A)> ends{};
+    for (std::size_t i = 0; i < ends.size(); ++i) ends[i] = i + 1;
+    return known(where).of({}, ends, where);
+  }
+  std::shared_ptr<detail::CompiledCores> cores_;
 };
 
-// f takes Tensors (or one std::vector<Tensor>) and returns a Tensor, a vector, a pair or a tuple of Tensors.
+// A compiled function of a list of tensors that gives one.
+using CompiledList = Compiled<std::vector<Tensor>(std::vector<Tensor>)>;
+
+// f takes and gives Tensors, or trees of them (tree.h): lists, and structs that name their members. Numbers
+// in these are constants of the program: another number compiles anew. It may be any function whose
+// parameters can be told: a lambda (of `auto` parameters: called with Tensors), a function, a member
+// function, whose object comes first, or what compile() and value_and_grad() give.
+//
 // It must be a pure function of its arguments and of the tensors it captures. Those are inputs of the
 // program: which tensors they are is found when f is traced, once per specialisation; a variable that holds
 // another tensor later is not looked at again. What no program does (a read on the host, a TileFunction,
@@ -369,23 +339,15 @@ class Compiled {
 // Context of its arguments (randn, rand, randint) are drawn anew at each call, the same as f would draw when
 // run by itself. A function that calls itself with arguments of the same types is an Error.
 template <class F>
+  requires(!std::is_function_v<F>)
 auto compile(F f, CompileOptions options = {}, const Location& where = Location::current()) {
-  return Compiled<typename detail::Signature<F>::Result>(
-      detail::erase(detail::not_empty(std::move(f), "compile", where)), std::move(options));
+  return Compiled<typename detail::SignatureOf<F>::Type>(std::move(f), std::move(options), where);
 }
-
-// (value, gradients with respect to the arguments numbered in `wrt`) of a function whose first result is a
-// scalar; its further results stand between the two. May be called at once or inside compile(), and inside
-// another value_and_grad: tensors that f captures are constants for its own derivative, and not for the
-// enclosing function's. f is recorded as a whole, so a host read of its values (item, to_vector) is an Error:
-// return them beside the scalar.
-template <class F>
-auto value_and_grad(F f, std::vector<int> wrt = {0}, const Location& made = Location::current()) {
-  return [many = detail::erase(detail::not_empty(std::move(f), "value_and_grad", made)),
-          wrt = std::move(wrt)](const std::vector<Tensor>& args,
-                                const Location& where = Location::current()) -> std::vector<Tensor> {
-    return detail::value_and_grad(many, wrt, args, where);
-  };
+// The same of what its type does not tell: compile<Tensor(Tensor, Tensor)>(f).
+template <class Function, class F>
+  requires std::is_function_v<Function>
+auto compile(F f, CompileOptions options = {}, const Location& where = Location::current()) {
+  return Compiled<Function>(std::move(f), std::move(options), where);
 }
 
 }  // namespace tilewright

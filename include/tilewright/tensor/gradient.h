@@ -15,17 +15,16 @@ struct ValueAndGradients {
   std::vector<Tensor> gradients;
 };
 using NameOfTensor = std::function<std::string(std::size_t)>;
-ValueAndGradients value_and_grad(const LeavesFunction& f, const std::vector<int>& wrt, const Leaves& arguments,
-                                 const NameOfTensor& name_of, const Location& where);
-// Throws Error where a number in `wrt` is that of no argument.
-void check_wrt(const std::vector<int>& wrt, std::size_t arguments, const Location& where);
+ValueAndGradients value_and_grad(const LeavesFunction& f, const std::vector<int>& wrt,
+                                 const Leaves& arguments, const NameOfTensor& name_of, const Location& where);
 
 template <class... A>
 std::string name_of_tensor(std::size_t number, const A&... arguments) {
   std::vector<std::string> names;
   std::size_t argument = 0;
-  (Tree<A>::name("", arguments,
-                 [&](const std::string& path, const Tensor&) { names.push_back(argument_name(argument, path)); }),
+  (Tree<A>::name(
+       "", arguments,
+       [&](const std::string& path, const Tensor&) { names.push_back(argument_name(argument, path)); }),
    ...);
   return names.at(number);
 }
@@ -40,3 +39,144 @@ struct GradientType<Arguments, kOne> {
 };
 
 }  // namespace detail
+
+// What value_and_grad() gives: a function of the same arguments.
+template <class Function, std::size_t... kWith>
+class ValueAndGrad;
+template <class R, class... A, std::size_t... kWith>
+class ValueAndGrad<R(A...), kWith...> {
+  static_assert(sizeof...(kWith) > 0 && ((kWith < sizeof...(A)) && ...),
+                "value_and_grad<…>: the function has fewer arguments");
+
+ public:
+  using Gradient = typename detail::GradientType<std::tuple<A...>, kWith...>::Type;
+  using Signature = std::pair<R, Gradient>(A...);
+  explicit ValueAndGrad(detail::LeavesFunction f) : f_(std::move(f)) {}
+
+  std::pair<R, Gradient> operator()(const A&... arguments,
+                                    const Location& where = Location::current()) const {
+    const std::array<detail::Leaves, sizeof...(A)> each{detail::leaves_of(arguments)...};
+    detail::Leaves all;
+    std::array<std::size_t, sizeof...(A)> first{};
+    for (std::size_t i = 0; i < each.size(); ++i) {
+      first[i] = all.tensors.size();
+      all.append(each[i]);
+    }
+    std::vector<int> wrt;
+    for (std::size_t i : {kWith...})
+      for (std::size_t k = 0; k < each[i].tensors.size(); ++k) wrt.push_back(static_cast<int>(first[i] + k));
+    const auto name_of = [&](std::size_t number) { return detail::name_of_tensor(number, arguments...); };
+    const detail::ValueAndGradients made = detail::value_and_grad(f_, wrt, all, name_of, where);
+    std::size_t next = 0;
+    const auto gradient_of = [&]<class T>(std::type_identity<T>, const detail::Leaves& argument) {
+      detail::LeavesReader from{made.gradients, argument.structure, next};
+      next += argument.tensors.size();
+      return detail::Tree<T>::read(from);
+    };
+    R value = detail::read_tree<R>(made.value);
+    if constexpr (sizeof...(kWith) == 1)
+      return {std::move(value), (gradient_of(std::type_identity<Gradient>(), each[kWith]), ...)};
+    else
+      return {std::move(value),
+              Gradient{gradient_of(std::type_identity<std::tuple_element_t<kWith, std::tuple<A...>>>(),
+                                   each[kWith])...}};
+  }
+
+ private:
+  detail::LeavesFunction f_;
+};
+
+// The same for arguments that are known by their numbers only when the program runs.
+template <class Function>
+class ValueAndGradOf;
+template <class R, class... A>
+class ValueAndGradOf<R(A...)> {
+  static_assert((std::is_same_v<A, Tensor> && ...) ||
+                    std::is_same_v<std::tuple<A...>, std::tuple<std::vector<Tensor>>>,
+                "value_and_grad(f, {numbers}) takes functions of Tensors, or of one list of them; of others: "
+                "value_and_grad<numbers>(f)");
+
+ public:
+  using Signature = std::pair<R, std::vector<Tensor>>(A...);
+  ValueAndGradOf(detail::LeavesFunction f, std::vector<int> wrt) : f_(std::move(f)), wrt_(std::move(wrt)) {}
+
+  std::pair<R, std::vector<Tensor>> operator()(const A&... arguments,
+                                               const Location& where = Location::current()) const {
+    detail::Leaves all;
+    (detail::write_tree(arguments, all), ...);
+    const auto name_of = [](std::size_t number) { return detail::argument_name(number, ""); };
+    detail::ValueAndGradients made = detail::value_and_grad(f_, wrt_, all, name_of, where);
+    return {detail::read_tree<R>(made.value), std::move(made.gradients)};
+  }
+
+ private:
+  detail::LeavesFunction f_;
+  std::vector<int> wrt_;
+};
+
+// A function of the same arguments as f that returns what f returns, and the gradient of its first tensor,
+// which must be a float scalar: with respect to the first argument, or to those whose numbers are given. The
+// gradient of one argument has its type (tree.h): of a struct of parameters it is such a struct, of tensors
+// of the parameters' shapes and types. Of several arguments it is a tuple.
+//
+//   const auto step = value_and_grad([&](const Layer& layer, const Tensor& x) { return loss(layer, x); });
+//   const auto [value, gradient] = step(layer, x);           // gradient.weight, gradient.bias
+//   const auto [both, slopes] = value_and_grad<0, 1>(f)(x, y);  // std::get<1>(slopes) is y's
+//
+// It may be called at once or inside compile(), and inside another value_and_grad: tensors that f captures
+// are constants for its own derivative, and not for the enclosing function's. f is recorded as a whole, so a
+// host read of its values (item, to_vector) is an Error: return them beside the scalar. An Error as well: a
+// tensor of integers among those that a gradient is asked of, and a first result that is no float scalar.
+template <std::size_t... kWith, class F>
+auto value_and_grad(F f, const Location& made = Location::current()) {
+  using S = typename detail::SignatureOf<F>::Type;
+  auto leaves = detail::as_leaves_function(std::type_identity<S>(), std::move(f), "value_and_grad", made);
+  if constexpr (sizeof...(kWith) == 0)
+    return ValueAndGrad<S, 0>(std::move(leaves));
+  else
+    return ValueAndGrad<S, kWith...>(std::move(leaves));
+}
+
+// The same of a function of Tensors, or of one list of them, with respect to those that `wrt` numbers; the
+// gradients are a list. The call throws Error on a number that is no argument's.
+template <class F>
+auto value_and_grad(F f, std::vector<int> wrt, const Location& made = Location::current()) {
+  using S = typename detail::SignatureOf<F>::Type;
+  return ValueAndGradOf<S>(
+      detail::as_leaves_function(std::type_identity<S>(), std::move(f), "value_and_grad", made),
+      std::move(wrt));
+}
+
+// What grad() gives: a function of the same arguments.
+template <class Function, std::size_t... kWith>
+class Grad;
+template <class R, class... A, std::size_t... kWith>
+class Grad<R(A...), kWith...> {
+  static_assert(std::is_same_v<R, Tensor>,
+                "grad(): the function has other results beside its value: value_and_grad() gives them");
+
+ public:
+  using Gradient = typename ValueAndGrad<R(A...), kWith...>::Gradient;
+  using Signature = Gradient(A...);
+  explicit Grad(ValueAndGrad<R(A...), kWith...> both) : both_(std::move(both)) {}
+  Gradient operator()(const A&... arguments, const Location& where = Location::current()) const {
+    return both_(arguments..., where).second;
+  }
+
+ private:
+  ValueAndGrad<R(A...), kWith...> both_;
+};
+
+// value_and_grad() of a function that returns its value alone, without the value.
+template <std::size_t... kWith, class F>
+auto grad(F f, const Location& made = Location::current()) {
+  using S = typename detail::SignatureOf<F>::Type;
+  auto leaves = detail::as_leaves_function(std::type_identity<S>(), std::move(f), "grad", made);
+  if constexpr (sizeof...(kWith) == 0)
+    return Grad<S, 0>(ValueAndGrad<S, 0>(std::move(leaves)));
+  else
+    return Grad<S, kWith...>(ValueAndGrad<S, kWith...>(std::move(leaves)));
+}
+
+}  // namespace tilewright
+#pragma GCC visibility pop

@@ -30,7 +30,8 @@ concept NamesSignature = requires { typename F::Signature; };  // Compiled, and 
 template <class F>
 concept HasOneCallOperator = requires { &F::operator(); };
 
-// How many Tensors a function with parameters of any type (`auto`) takes; kNoArity where it is not one number.
+// How many Tensors a function with parameters of any type (`auto`) takes; kNoArity where it is not one
+// number.
 inline constexpr std::size_t kNoArity = static_cast<std::size_t>(-1), kMostParameters = 16;
 template <class F, class... T>
 constexpr std::size_t generic_arity() {
@@ -44,17 +45,24 @@ constexpr std::size_t generic_arity() {
 template <std::size_t>
 using AlwaysTensor = Tensor;
 template <class F, std::size_t... I>
-auto generic_signature(std::index_sequence<I...>)
-    -> std::type_identity<std::remove_cvref_t<std::invoke_result_t<const F&, const AlwaysTensor<I>&...>>(
-        AlwaysTensor<I>...)>;
+auto generic_signature(std::index_sequence<I...>) -> std::type_identity<
+    std::remove_cvref_t<std::invoke_result_t<const F&, const AlwaysTensor<I>&...>>(AlwaysTensor<I>...)>;
+
+template <class F>
+constexpr auto signature_of_generic() {
+  static_assert(
+      generic_arity<F>() != kNoArity,
+      "compile() and value_and_grad() cannot tell what this function takes: it is no function of Tensors, or "
+      "takes any number of them. Say it: compile<Tensor(Tensor, Tensor)>(f)");
+  if constexpr (generic_arity<F>() != kNoArity)
+    return generic_signature<F>(std::make_index_sequence<generic_arity<F>()>());
+  else
+    return std::type_identity<Tensor(Tensor)>();
+}
 
 template <class F>
 struct SignatureOf {
-  static_assert(generic_arity<F>() != kNoArity,
-                "compile() and value_and_grad() cannot tell what this function takes: it is no function of Tensors, or "
-                "takes any number of them. Say it: compile<Tensor(Tensor, Tensor)>(f)");
-  using Type = typename decltype(generic_signature<F>(
-      std::make_index_sequence<generic_arity<F>() == kNoArity ? 1 : generic_arity<F>()>()))::type;
+  using Type = typename decltype(signature_of_generic<F>())::type;
 };
 template <NamesSignature F>
 struct SignatureOf<F> {
@@ -88,24 +96,30 @@ bool is_empty(R (*const& f)(A...)) {
 }
 [[noreturn]] void throw_empty_function(const char* of, const Location& where);
 
+// A function of a list of tensors.
+using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
 // A function of trees as one of their leaves.
 using LeavesFunction = std::function<Leaves(const Leaves&)>;
 
 // `of` is what the user called with it.
 template <class R, class... A, class F>
 LeavesFunction as_leaves_function(std::type_identity<R(A...)>, F f, const char* of, const Location& where) {
-  static_assert(!std::is_void_v<R>, "the function must return what it computes: a Tensor or a tree of Tensors (tree.h)");
+  static_assert(!std::is_void_v<R>,
+                "the function must return what it computes: a Tensor or a tree of Tensors (tree.h)");
   static_assert(std::is_void_v<R> || IsTree<R>,
                 "the function's result is no tree of Tensors: a struct needs TILEWRIGHT_FIELDS(…) (tree.h)");
-  static_assert((IsTree<A> && ...),
-                "a parameter of the function is no tree of Tensors: a struct needs TILEWRIGHT_FIELDS(…) (tree.h)");
+  static_assert(
+      (IsTree<A> && ...),
+      "a parameter of the function is no tree of Tensors: a struct needs TILEWRIGHT_FIELDS(…) (tree.h)");
   static_assert(std::is_invocable_v<const F&, const A&...>,
                 "the function must be const, and take its parameters by value or by reference to const");
   if (is_empty(f)) throw_empty_function(of, where);
   return [f = std::move(f)](const Leaves& leaves) {
     LeavesReader from{leaves.tensors, leaves.structure};
     const std::tuple<A...> arguments{Tree<A>::read(from)...};
-    return leaves_of<R>(std::apply([&](const A&... each) -> R { return std::invoke(f, each...); }, arguments));
+    return leaves_of<R>(
+        std::apply([&](const A&... each) -> R { return std::invoke(f, each...); }, arguments));
   };
 }
 

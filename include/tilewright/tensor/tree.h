@@ -7,8 +7,8 @@
 //     TILEWRIGHT_FIELDS(weight, bias)
 //   };
 //
-// Its tensors, in the order in which they stand, are its leaves. All else, the lengths of lists and the values
-// of numbers, is its structure: compile() makes another program for another structure.
+// Its tensors, in the order in which they stand, are its leaves. All else, the lengths of lists and the
+// values of numbers, is its structure: compile() makes another program for another structure.
 #pragma once
 
 #include <tilewright/tensor/tensor.h>
@@ -25,9 +25,9 @@
 // Inside a struct: makes it a tree of these members, which must be all that it has. Of a class that others
 // are derived from, or with a constructor of its own, the compiler cannot count the members: one that is not
 // named is as the default constructor leaves it wherever the library makes a copy.
-#define TILEWRIGHT_FIELDS(...)                                           \
-  auto tilewright_fields() { return std::tie(__VA_ARGS__); }             \
-  auto tilewright_fields() const { return std::tie(__VA_ARGS__); }       \
+#define TILEWRIGHT_FIELDS(...)                                     \
+  auto tilewright_fields() { return std::tie(__VA_ARGS__); }       \
+  auto tilewright_fields() const { return std::tie(__VA_ARGS__); } \
   static constexpr std::string_view tilewright_field_names() { return #__VA_ARGS__; }
 
 #pragma GCC visibility push(default)
@@ -41,6 +41,7 @@ using Structure = std::vector<std::int64_t>;
 struct Leaves {
   std::vector<Tensor> tensors;
   Structure structure;
+  void append(const Leaves& more);
 };
 
 template <class T>
@@ -133,6 +134,8 @@ void write_members(const Members& members, Leaves& to) {
 
 std::string path_of(const std::string& path, std::string_view name);
 std::string path_of(const std::string& path, std::size_t place);
+// "argument 2", or of a tree "argument 2: blocks.0.weight".
+std::string argument_name(std::size_t argument, const std::string& path);
 // The name of the struct's member that stands first in `names`, "weight, bias", which is shortened by it.
 std::string_view first_name(std::string_view& names);
 
@@ -180,7 +183,9 @@ template <class Made, class... Members>
 struct TreeOfMembers {
   static constexpr bool is_tree = true;
   static void write(const Made& members, Leaves& to) { write_members(members, to); }
-  static Made read(LeavesReader& from) { return Made{Tree<Members>::read(from)...}; }  // braces keep the order
+  static Made read(LeavesReader& from) {
+    return Made{Tree<Members>::read(from)...};
+  }  // braces keep the order
   template <class Visit>
   static void name(const std::string& path, const Made& members, const Visit& visit) {
     std::size_t place = 0;
@@ -243,12 +248,19 @@ Leaves leaves_of(const T& tree) {
 [[noreturn]] void throw_unlike_trees(std::size_t count, std::size_t other);
 
 template <class T>
-T read_tree(const std::vector<Tensor>& tensors, const Structure& structure) {
-  LeavesReader from{tensors, structure};
+T read_tree(const Leaves& leaves) {
+  LeavesReader from{leaves.tensors, leaves.structure};
   return Tree<T>::read(from);
 }
 
 }  // namespace detail
+
+// The tensors of a tree, its leaves.
+template <class T>
+  requires detail::IsTree<T>
+std::vector<Tensor> tensors_of(const T& tree) {
+  return detail::leaves_of(tree).tensors;
+}
 
 // The tensors of a tree by name, in the order of its leaves: members by their names, elements of lists by
 // their places: "blocks.0.weight".
@@ -256,12 +268,13 @@ template <class T>
   requires detail::IsTree<T>
 std::vector<std::pair<std::string, Tensor>> named_tensors(const T& tree) {
   std::vector<std::pair<std::string, Tensor>> out;
-  detail::Tree<T>::name("", tree, [&](const std::string& path, const Tensor& t) { out.emplace_back(path, t); });
+  detail::Tree<T>::name("", tree,
+                        [&](const std::string& path, const Tensor& t) { out.emplace_back(path, t); });
   return out;
 }
 
-// The tree with f(tensor, others…) in the place of each of its tensors; others are those in the same places of
-// trees that have as many: map_tensors([&](auto w, auto g) { return w - rate * g; }, weights, gradient).
+// The tree with f(tensor, others…) in the place of each of its tensors; others are those in the same places
+// of trees that have as many: map_tensors([&](auto w, auto g) { return w - rate * g; }, weights, gradient).
 // Throws Error where one has another number of tensors.
 template <class F, class T, class... Others>
   requires(detail::IsTree<T> && (detail::IsTree<Others> && ...))
@@ -269,10 +282,12 @@ T map_tensors(const F& f, const T& tree, const Others&... others) {
   detail::Leaves leaves = detail::leaves_of(tree);
   const std::array<std::vector<Tensor>, sizeof...(Others)> beside{detail::leaves_of(others).tensors...};
   for (const std::vector<Tensor>& other : beside)
-    if (other.size() != leaves.tensors.size()) detail::throw_unlike_trees(leaves.tensors.size(), other.size());
+    if (other.size() != leaves.tensors.size())
+      detail::throw_unlike_trees(leaves.tensors.size(), other.size());
   for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
-    leaves.tensors[i] = std::apply([&](const auto&... other) { return f(leaves.tensors[i], other[i]...); }, beside);
-  return detail::read_tree<T>(leaves.tensors, leaves.structure);
+    leaves.tensors[i] =
+        std::apply([&](const auto&... other) { return f(leaves.tensors[i], other[i]...); }, beside);
+  return detail::read_tree<T>(leaves);
 }
 
 }  // namespace tilewright

@@ -4,6 +4,8 @@
 #include "pairs/attention_work.h"
 #include "pairs/pairs.h"
 
+#include <tilewright/tensor/gradient.h>
+
 namespace tilewright::lab {
 
 namespace {
@@ -20,7 +22,7 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& in, const AttentionWork
     const Tensor y = attention(x[0], x[1], x[2], {.mask = mask_function(work, without_dy(x))});
     return std::vector{sum(cast(y, DType::f32) * cast(x[3], DType::f32)), y};
   };
-  const std::vector<Tensor> all = value_and_grad(loss, {0, 1, 2})(in);  // loss, y, dq, dk, dv
+  const std::vector<Tensor> all = tensors_of(value_and_grad(loss, {0, 1, 2})(in));  // loss, y, dq, dk, dv
   return {all.begin() + 1, all.end()};
 }
 

@@ -1,5 +1,6 @@
 // cross_entropy: the mean loss over rows of logits and its gradient. Eager execution passes over the logits
 // many times; once is enough to read them and once to write the gradient.
+#include <tilewright/tensor/gradient.h>
 #include <tilewright/tile/builder.h>
 
 #include <fmt/format.h>
@@ -20,8 +21,8 @@ struct LogitSizes {
 };
 
 std::vector<Tensor> loss_and_gradient(const std::vector<Tensor>& in) {
-  return value_and_grad(
-      [](const Tensor& logits, const Tensor& labels) { return cross_entropy(logits, labels); })(in);
+  const auto loss = [](const Tensor& logits, const Tensor& labels) { return cross_entropy(logits, labels); };
+  return tensors_of(value_and_grad(loss)(in[0], in[1]));
 }
 
 // The same by separate calls: the derivative of the mean of log-sum-exp minus the label's logit.

@@ -1,0 +1,35 @@
+// Trees: what is the same for trees of all types.
+#include <tilewright/tensor/tree.h>
+
+#include <fmt/format.h>
+
+namespace tilewright::detail {
+
+void Leaves::append(const Leaves& more) {
+  tensors.insert(tensors.end(), more.tensors.begin(), more.tensors.end());
+  structure.insert(structure.end(), more.structure.begin(), more.structure.end());
+}
+
+std::string path_of(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+std::string path_of(const std::string& path, std::size_t place) {
+  return path_of(path, fmt::to_string(place));
+}
+
+std::string argument_name(std::size_t argument, const std::string& path) {
+  return path.empty() ? fmt::format("argument {}", argument) : fmt::format("argument {}: {}", argument, path);
+}
+
+std::string_view first_name(std::string_view& names) {
+  const std::size_t end = std::min(names.find(','), names.size());
+  const std::string_view name = names.substr(0, end);
+  names.remove_prefix(std::min(names.find_first_not_of(", ", end), names.size()));
+  return name;
+}
+
+void throw_unlike_trees(std::size_t count, std::size_t other) {
+  throw Error(fmt::format("map_tensors: a tree has {} tensors, another {}", count, other));
+}
+
+}  // namespace tilewright::detail
