@@ -5,20 +5,11 @@
 
 namespace tilewright::detail {
 
-void Leaves::append(const Leaves& more) {
-  tensors.insert(tensors.end(), more.tensors.begin(), more.tensors.end());
-  structure.insert(structure.end(), more.structure.begin(), more.structure.end());
-}
-
 std::string path_of(const std::string& path, std::string_view name) {
   return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
 }
 std::string path_of(const std::string& path, std::size_t place) {
   return path_of(path, fmt::to_string(place));
-}
-
-std::string argument_name(std::size_t argument, const std::string& path) {
-  return path.empty() ? fmt::format("argument {}", argument) : fmt::format("argument {}: {}", argument, path);
 }
 
 std::string_view first_name(std::string_view& names) {
@@ -28,8 +19,10 @@ std::string_view first_name(std::string_view& names) {
   return name;
 }
 
-void throw_unlike_trees(std::size_t count, std::size_t other) {
-  throw Error(fmt::format("map_tensors: a tree has {} tensors, another {}", count, other));
+void check_alike(const Leaves& leaves, const Leaves& other) {
+  if (leaves.tensors.size() != other.tensors.size())
+    throw Error(fmt::format("map_tensors: a tree has {} tensors, another {}", leaves.tensors.size(),
+                            other.tensors.size()));
 }
 
 }  // namespace tilewright::detail

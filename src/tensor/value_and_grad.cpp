@@ -24,29 +24,40 @@ void check_scalar(const std::vector<Tensor>& results, const Location& where) {
       where);
 }
 
-void check_wrt(const std::vector<int>& wrt, const std::vector<Tensor>& args, const NameOfTensor& name_of,
-               const Location& where) {
-  for (const int i : wrt) {
-    if (i < 0 || i >= static_cast<int>(args.size()))
-      throw Error(fmt::format("value_and_grad: argument {} out of range, {} given", i, args.size()), where);
-    const auto number = static_cast<std::size_t>(i);
-    if (const ir::Type& type = args[number].impl()->type; !is_float(type.dtype))
-      throw Error(
-          fmt::format("value_and_grad: {} is {}, which has no gradient: cast it to a float type before the "
-                      "call, or name other arguments in wrt",
-                      name_of(number), to_string(type)),
-          where);
-  }
-}
 }  // namespace
 
+void add_numbers(std::vector<int>& numbers, std::size_t first, std::size_t end) {
+  for (std::size_t i = first; i < end; ++i) numbers.push_back(static_cast<int>(i));
+}
+
+void check_numbers(const std::vector<int>& wrt, std::size_t count, const Location& where) {
+  for (const int i : wrt)
+    if (i < 0 || static_cast<std::size_t>(i) >= count)
+      throw Error(fmt::format("value_and_grad: argument {} out of range, {} given", i, count), where);
+}
+
+std::size_t first_without_gradient(const std::vector<int>& wrt, const std::vector<Tensor>& tensors) {
+  const auto is_bad = [&](int i) {
+    const Tensor& t = tensors[static_cast<std::size_t>(i)];
+    return t.defined() && !is_float(t.impl()->type.dtype);
+  };
+  return static_cast<std::size_t>(std::find_if(wrt.begin(), wrt.end(), is_bad) - wrt.begin());
+}
+
+void throw_no_gradient(std::size_t argument, const std::string& path, const Tensor& tensor,
+                       const Location& where) {
+  throw Error(
+      fmt::format("value_and_grad: argument {}{}{} is {}, which has no gradient: cast it to a float type "
+                  "before the call, or ask for the gradients of other arguments",
+                  argument, path.empty() ? "" : ": ", path, to_string(tensor.impl()->type)),
+      where);
+}
+
 ValueAndGradients value_and_grad(const LeavesFunction& f, const std::vector<int>& wrt,
-                                 const Leaves& arguments, const NameOfTensor& name_of,
-                                 const Location& where) {
+                                 const Leaves& arguments, const Location& where) {
   const std::vector<Tensor>& args = arguments.tensors;
   if (!f) throw Error("value_and_grad: this function was moved from", where);
   check_arguments("value_and_grad", args, where);
-  check_wrt(wrt, args, name_of, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "value_and_grad", where);
   const std::lock_guard lock(context->mutex);
   // A trace of its own, of shapes only: a host read inside has nothing to read.

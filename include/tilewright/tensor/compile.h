@@ -303,7 +303,7 @@ class Compiled<R(A...)> {
     Call(const Compiled& compiled, const Location& where, const A&... args)
         : ends(take(leaves, args...)), core(compiled.known(where).of(leaves.structure, ends, where)) {}
     static std::array<std::size_t, sizeof...(A)> take(detail::Leaves& leaves, const A&... args) {
-      return {(detail::write_tree(args, leaves), leaves.tensors.size())...};
+      return {(detail::Tree<A>::write(args, leaves), leaves.tensors.size())...};
     }
   };
   detail::CompiledCores& known(const Location& where) const {

@@ -8,25 +8,53 @@ namespace tilewright {
 
 namespace detail {
 
+// Several arguments taken apart, and where each begins.
+template <std::size_t kCount>
+struct ArgumentLeaves {
+  Leaves all;
+  std::array<std::size_t, kCount + 1> tensors{}, numbers{};
+  template <class... A>
+  explicit ArgumentLeaves(const A&... arguments) {
+    std::size_t next = 0;
+    ((Tree<A>::write(arguments, all), ++next, tensors[next] = all.tensors.size(),
+      numbers[next] = all.structure.size()),
+     ...);
+  }
+};
+
 // What a function returns, and the gradients of its first tensor, a float scalar, with respect to the tensors
-// numbered in `wrt`. `name_of` says what the user calls one of the arguments' tensors.
+// numbered in `wrt`, which are float tensors.
 struct ValueAndGradients {
   Leaves value;
   std::vector<Tensor> gradients;
 };
-using NameOfTensor = std::function<std::string(std::size_t)>;
 ValueAndGradients value_and_grad(const LeavesFunction& f, const std::vector<int>& wrt,
-                                 const Leaves& arguments, const NameOfTensor& name_of, const Location& where);
+                                 const Leaves& arguments, const Location& where);
+// Adds first, first + 1, … end - 1.
+void add_numbers(std::vector<int>& numbers, std::size_t first, std::size_t end);
+// Throws Error where a number is that of no tensor.
+void check_numbers(const std::vector<int>& wrt, std::size_t count, const Location& where);
+// The place in `wrt` of a tensor that has no gradient; wrt.size(): all have one.
+std::size_t first_without_gradient(const std::vector<int>& wrt, const std::vector<Tensor>& tensors);
+// Throws the Error of a tensor that has none: `path` of its argument is empty where that is a Tensor.
+[[noreturn]] void throw_no_gradient(std::size_t argument, const std::string& path, const Tensor& tensor,
+                                    const Location& where);
+template <class T>
+void check_gradients_of(const std::vector<int>& wrt, const std::vector<Tensor>& tensors, std::size_t number,
+                        std::size_t first, std::size_t end, const T& argument, const Location& where) {
+  const std::size_t bad = first_without_gradient(wrt, tensors);
+  if (bad == wrt.size()) return;
+  const auto tensor = static_cast<std::size_t>(wrt[bad]);
+  if (tensor < first || tensor >= end) return;
+  const NamedTensors named = named_tensors(argument);
+  throw_no_gradient(number, named[tensor - first].first, named[tensor - first].second, where);
+}
 
-template <class... A>
-std::string name_of_tensor(std::size_t number, const A&... arguments) {
-  std::vector<std::string> names;
-  std::size_t argument = 0;
-  (Tree<A>::name(
-       "", arguments,
-       [&](const std::string& path, const Tensor&) { names.push_back(argument_name(argument, path)); }),
-   ...);
-  return names.at(number);
+// The next gradient: of an argument whose structure begins at `number`.
+template <class T>
+T read_gradient(LeavesReader& from, std::size_t number) {
+  from.next_number = number;
+  return Tree<T>::read(from);
 }
 
 template <class Arguments, std::size_t... kWith>
@@ -55,31 +83,22 @@ class ValueAndGrad<R(A...), kWith...> {
 
   std::pair<R, Gradient> operator()(const A&... arguments,
                                     const Location& where = Location::current()) const {
-    const std::array<detail::Leaves, sizeof...(A)> each{detail::leaves_of(arguments)...};
-    detail::Leaves all;
-    std::array<std::size_t, sizeof...(A)> first{};
-    for (std::size_t i = 0; i < each.size(); ++i) {
-      first[i] = all.tensors.size();
-      all.append(each[i]);
-    }
+    const detail::ArgumentLeaves<sizeof...(A)> given(arguments...);
     std::vector<int> wrt;
-    for (std::size_t i : {kWith...})
-      for (std::size_t k = 0; k < each[i].tensors.size(); ++k) wrt.push_back(static_cast<int>(first[i] + k));
-    const auto name_of = [&](std::size_t number) { return detail::name_of_tensor(number, arguments...); };
-    const detail::ValueAndGradients made = detail::value_and_grad(f_, wrt, all, name_of, where);
-    std::size_t next = 0;
-    const auto gradient_of = [&]<class T>(std::type_identity<T>, const detail::Leaves& argument) {
-      detail::LeavesReader from{made.gradients, argument.structure, next};
-      next += argument.tensors.size();
-      return detail::Tree<T>::read(from);
-    };
+    (detail::add_numbers(wrt, given.tensors[kWith], given.tensors[kWith + 1]), ...);
+    std::size_t number = 0;
+    ((detail::check_gradients_of(wrt, given.all.tensors, number, given.tensors[number],
+                                 given.tensors[number + 1], arguments, where),
+      ++number),
+     ...);
+    const detail::ValueAndGradients made = detail::value_and_grad(f_, wrt, given.all, where);
+    detail::LeavesReader from{made.gradients, given.all.structure};
     R value = detail::read_tree<R>(made.value);
     if constexpr (sizeof...(kWith) == 1)
-      return {std::move(value), (gradient_of(std::type_identity<Gradient>(), each[kWith]), ...)};
+      return {std::move(value), (detail::read_gradient<Gradient>(from, given.numbers[kWith]), ...)};
     else
-      return {std::move(value),
-              Gradient{gradient_of(std::type_identity<std::tuple_element_t<kWith, std::tuple<A...>>>(),
-                                   each[kWith])...}};
+      return {std::move(value), Gradient{detail::read_gradient<std::tuple_element_t<kWith, std::tuple<A...>>>(
+                                    from, given.numbers[kWith])...}};
   }
 
  private:
@@ -102,10 +121,13 @@ class ValueAndGradOf<R(A...)> {
 
   std::pair<R, std::vector<Tensor>> operator()(const A&... arguments,
                                                const Location& where = Location::current()) const {
-    detail::Leaves all;
-    (detail::write_tree(arguments, all), ...);
-    const auto name_of = [](std::size_t number) { return detail::argument_name(number, ""); };
-    detail::ValueAndGradients made = detail::value_and_grad(f_, wrt_, all, name_of, where);
+    const detail::ArgumentLeaves<sizeof...(A)> given(arguments...);
+    detail::check_numbers(wrt_, given.all.tensors.size(), where);
+    if (const std::size_t bad = detail::first_without_gradient(wrt_, given.all.tensors); bad < wrt_.size()) {
+      const auto number = static_cast<std::size_t>(wrt_[bad]);
+      detail::throw_no_gradient(number, "", given.all.tensors[number], where);
+    }
+    detail::ValueAndGradients made = detail::value_and_grad(f_, wrt_, given.all, where);
     return {detail::read_tree<R>(made.value), std::move(made.gradients)};
   }
 

@@ -99,6 +99,15 @@ bool is_empty(R (*const& f)(A...)) {
 // A function of a list of tensors.
 using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
+// The result of a call whose arguments are made in their order: between braces they are, between parentheses
+// not.
+template <class R>
+struct Called {
+  R result;
+  template <class F, class... A>
+  explicit Called(const F& f, const A&... args) : result(std::invoke(f, args...)) {}
+};
+
 // A function of trees as one of their leaves.
 using LeavesFunction = std::function<Leaves(const Leaves&)>;
 
@@ -117,9 +126,7 @@ LeavesFunction as_leaves_function(std::type_identity<R(A...)>, F f, const char* 
   if (is_empty(f)) throw_empty_function(of, where);
   return [f = std::move(f)](const Leaves& leaves) {
     LeavesReader from{leaves.tensors, leaves.structure};
-    const std::tuple<A...> arguments{Tree<A>::read(from)...};
-    return leaves_of<R>(
-        std::apply([&](const A&... each) -> R { return std::invoke(f, each...); }, arguments));
+    return leaves_of<R>(Called<R>{f, Tree<A>::read(from)...}.result);
   };
 }
 

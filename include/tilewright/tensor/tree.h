@@ -33,6 +33,8 @@
 #pragma GCC visibility push(default)
 namespace tilewright {
 
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
 namespace detail {
 
 using Structure = std::vector<std::int64_t>;
@@ -41,44 +43,7 @@ using Structure = std::vector<std::int64_t>;
 struct Leaves {
   std::vector<Tensor> tensors;
   Structure structure;
-  void append(const Leaves& more);
 };
-
-template <class T>
-concept HasFields = requires(T& t, const T& c) {
-  t.tilewright_fields();
-  c.tilewright_fields();
-  T::tilewright_field_names();
-};
-
-// What may stand for a member of any type when members are counted.
-struct AnyMember {
-  template <class T>
-  operator T() const;
-};
-template <class T, class... Members>
-constexpr std::size_t count_members() {
-  if constexpr (requires { T{Members{}..., AnyMember{}}; })
-    return count_members<T, Members..., AnyMember>();
-  else
-    return sizeof...(Members);
-}
-template <class T>
-constexpr bool names_all_members() {
-  if constexpr (std::is_aggregate_v<T>)
-    return count_members<T>() == std::tuple_size_v<decltype(std::declval<T&>().tilewright_fields())>;
-  else
-    return true;
-}
-
-// How a type is taken apart and put together: kinds of trees specialise it.
-template <class T>
-struct Tree {
-  static constexpr bool is_tree = false;
-};
-
-template <class T>
-concept IsTree = Tree<std::remove_cvref_t<T>>::is_tree;
 
 // Leaves and structure as they are read back, in the order in which they were written.
 struct LeavesReader {
@@ -89,15 +54,21 @@ struct LeavesReader {
   std::int64_t number() { return structure.at(next_number++); }
 };
 
+// How a type is taken apart and put together; kinds of trees specialise it. name() adds the tensors of a tree
+// that stands at `path`.
+template <class T>
+struct Tree {
+  static constexpr bool is_tree = false;
+};
+template <class T>
+concept IsTree = Tree<std::remove_cvref_t<T>>::is_tree;
+
 template <>
 struct Tree<Tensor> {
   static constexpr bool is_tree = true;
   static void write(const Tensor& t, Leaves& to) { to.tensors.push_back(t); }
   static Tensor read(LeavesReader& from) { return from.tensor(); }
-  template <class Visit>
-  static void name(const std::string& path, const Tensor& t, const Visit& visit) {
-    visit(path, t);
-  }
+  static void name(const std::string& path, const Tensor& t, NamedTensors& to) { to.emplace_back(path, t); }
 };
 
 template <class T>
@@ -117,27 +88,11 @@ struct Tree<T> {
     else
       return static_cast<T>(from.number());
   }
-  template <class Visit>
-  static void name(const std::string&, T, const Visit&) {}
+  static void name(const std::string&, T, NamedTensors&) {}
 };
-
-template <class T>
-void write_tree(const T& tree, Leaves& to) {
-  Tree<T>::write(tree, to);
-}
-
-// Members one after another: of tuples, pairs, arrays and structs.
-template <class Members>
-void write_members(const Members& members, Leaves& to) {
-  std::apply([&](const auto&... each) { (write_tree(each, to), ...); }, members);
-}
 
 std::string path_of(const std::string& path, std::string_view name);
 std::string path_of(const std::string& path, std::size_t place);
-// "argument 2", or of a tree "argument 2: blocks.0.weight".
-std::string argument_name(std::size_t argument, const std::string& path);
-// The name of the struct's member that stands first in `names`, "weight, bias", which is shortened by it.
-std::string_view first_name(std::string_view& names);
 
 template <class T>
   requires IsTree<T>
@@ -145,7 +100,7 @@ struct Tree<std::vector<T>> {
   static constexpr bool is_tree = true;
   static void write(const std::vector<T>& list, Leaves& to) {
     to.structure.push_back(static_cast<std::int64_t>(list.size()));
-    for (const T& each : list) write_tree(each, to);
+    for (const T& each : list) Tree<T>::write(each, to);
   }
   static std::vector<T> read(LeavesReader& from) {
     std::vector<T> list;
@@ -154,9 +109,25 @@ struct Tree<std::vector<T>> {
     while (list.size() < size) list.push_back(Tree<T>::read(from));
     return list;
   }
-  template <class Visit>
-  static void name(const std::string& path, const std::vector<T>& list, const Visit& visit) {
-    for (std::size_t i = 0; i < list.size(); ++i) Tree<T>::name(path_of(path, i), list[i], visit);
+  static void name(const std::string& path, const std::vector<T>& list, NamedTensors& to) {
+    for (std::size_t i = 0; i < list.size(); ++i) Tree<T>::name(path_of(path, i), list[i], to);
+  }
+};
+
+template <class T, std::size_t N>
+  requires IsTree<T>
+struct Tree<std::array<T, N>> {
+  static constexpr bool is_tree = true;
+  static void write(const std::array<T, N>& list, Leaves& to) {
+    for (const T& each : list) Tree<T>::write(each, to);
+  }
+  static std::array<T, N> read(LeavesReader& from) {
+    std::array<T, N> list;
+    for (T& each : list) each = Tree<T>::read(from);
+    return list;
+  }
+  static void name(const std::string& path, const std::array<T, N>& list, NamedTensors& to) {
+    for (std::size_t i = 0; i < N; ++i) Tree<T>::name(path_of(path, i), list[i], to);
   }
 };
 
@@ -166,92 +137,103 @@ struct Tree<std::optional<T>> {
   static constexpr bool is_tree = true;
   static void write(const std::optional<T>& t, Leaves& to) {
     to.structure.push_back(t.has_value() ? 1 : 0);
-    if (t) write_tree(*t, to);
+    if (t) Tree<T>::write(*t, to);
   }
   static std::optional<T> read(LeavesReader& from) {
     if (from.number() == 0) return std::nullopt;
     return Tree<T>::read(from);
   }
-  template <class Visit>
-  static void name(const std::string& path, const std::optional<T>& t, const Visit& visit) {
-    if (t) Tree<T>::name(path, *t, visit);
+  static void name(const std::string& path, const std::optional<T>& t, NamedTensors& to) {
+    if (t) Tree<T>::name(path, *t, to);
   }
 };
 
-// Of a fixed number of members; Made{member, …} makes one.
-template <class Made, class... Members>
-struct TreeOfMembers {
-  static constexpr bool is_tree = true;
-  static void write(const Made& members, Leaves& to) { write_members(members, to); }
-  static Made read(LeavesReader& from) {
-    return Made{Tree<Members>::read(from)...};
-  }  // braces keep the order
-  template <class Visit>
-  static void name(const std::string& path, const Made& members, const Visit& visit) {
-    std::size_t place = 0;
-    std::apply([&](const auto&... each) { (Tree<Members>::name(path_of(path, place++), each, visit), ...); },
-               members);
-  }
-};
-template <class... T>
-  requires(IsTree<T> && ...)
-struct Tree<std::tuple<T...>> : TreeOfMembers<std::tuple<T...>, T...> {};
 template <class A, class B>
   requires(IsTree<A> && IsTree<B>)
-struct Tree<std::pair<A, B>> : TreeOfMembers<std::pair<A, B>, A, B> {};
-
-template <class T, std::size_t N>
-  requires IsTree<T>
-struct Tree<std::array<T, N>> {
+struct Tree<std::pair<A, B>> {
   static constexpr bool is_tree = true;
-  static void write(const std::array<T, N>& list, Leaves& to) { write_members(list, to); }
-  static std::array<T, N> read(LeavesReader& from) {
-    std::array<T, N> list;
-    for (T& each : list) each = Tree<T>::read(from);
-    return list;
+  static void write(const std::pair<A, B>& both, Leaves& to) {
+    Tree<A>::write(both.first, to);
+    Tree<B>::write(both.second, to);
   }
-  template <class Visit>
-  static void name(const std::string& path, const std::array<T, N>& list, const Visit& visit) {
-    for (std::size_t i = 0; i < N; ++i) Tree<T>::name(path_of(path, i), list[i], visit);
+  // Braces keep the order.
+  static std::pair<A, B> read(LeavesReader& from) { return {Tree<A>::read(from), Tree<B>::read(from)}; }
+  static void name(const std::string& path, const std::pair<A, B>& both, NamedTensors& to) {
+    Tree<A>::name(path_of(path, 0), both.first, to);
+    Tree<B>::name(path_of(path, 1), both.second, to);
   }
 };
 
-template <HasFields T>
+template <class... T>
+  requires(IsTree<T> && ...)
+struct Tree<std::tuple<T...>> {
+  static constexpr bool is_tree = true;
+  static void write(const std::tuple<T...>& members, Leaves& to) {
+    std::apply([&](const T&... each) { (Tree<T>::write(each, to), ...); }, members);
+  }
+  static std::tuple<T...> read(LeavesReader& from) { return std::tuple<T...>{Tree<T>::read(from)...}; }
+  static void name(const std::string& path, const std::tuple<T...>& members, NamedTensors& to) {
+    std::size_t place = 0;
+    std::apply([&](const T&... each) { (Tree<T>::name(path_of(path, place++), each, to), ...); }, members);
+  }
+};
+
+// What may stand for a member of any type when members are counted.
+struct AnyMember {
+  template <class T>
+  operator T() const;
+};
+template <class T, class... Members>
+constexpr std::size_t count_members() {
+  if constexpr (requires { T{Members{}..., AnyMember{}}; })
+    return count_members<T, Members..., AnyMember>();
+  else
+    return sizeof...(Members);
+}
+constexpr std::size_t count_names(std::string_view names) {
+  std::size_t count = 1;
+  for (const char c : names) count += c == ',' ? 1 : 0;
+  return count;
+}
+// The name that stands first in `names`, "weight, bias", which is shortened by it.
+std::string_view first_name(std::string_view& names);
+
+template <class T>
+  requires requires { T::tilewright_field_names(); }
 struct Tree<T> {
   static constexpr bool is_tree = true;
-  static_assert(names_all_members<T>(), "TILEWRIGHT_FIELDS must name all members of its struct");
-  static void write(const T& t, Leaves& to) { write_members(t.tilewright_fields(), to); }
+  static void write(const T& t, Leaves& to) {
+    if constexpr (std::is_aggregate_v<T>)
+      static_assert(count_members<T>() == count_names(T::tilewright_field_names()),
+                    "TILEWRIGHT_FIELDS must name all members of its struct");
+    std::apply([&]<class... M>(const M&... each) { (Tree<M>::write(each, to), ...); }, t.tilewright_fields());
+  }
   static T read(LeavesReader& from) {
     T out{};
-    std::apply([&](auto&... each) { ((each = Tree<std::remove_cvref_t<decltype(each)>>::read(from)), ...); },
-               out.tilewright_fields());
+    std::apply([&]<class... M>(M&... each) { ((each = Tree<M>::read(from)), ...); }, out.tilewright_fields());
     return out;
   }
-  template <class Visit>
-  static void name(const std::string& path, const T& t, const Visit& visit) {
+  static void name(const std::string& path, const T& t, NamedTensors& to) {
     std::string_view names = T::tilewright_field_names();
-    std::apply(
-        [&](const auto&... each) {
-          (Tree<std::remove_cvref_t<decltype(each)>>::name(path_of(path, first_name(names)), each, visit),
-           ...);
-        },
-        t.tilewright_fields());
+    std::apply([&]<class... M>(
+                   const M&... each) { (Tree<M>::name(path_of(path, first_name(names)), each, to), ...); },
+               t.tilewright_fields());
   }
 };
 
 template <class T>
 Leaves leaves_of(const T& tree) {
   Leaves leaves;
-  write_tree(tree, leaves);
+  Tree<T>::write(tree, leaves);
   return leaves;
 }
-[[noreturn]] void throw_unlike_trees(std::size_t count, std::size_t other);
-
 template <class T>
 T read_tree(const Leaves& leaves) {
   LeavesReader from{leaves.tensors, leaves.structure};
   return Tree<T>::read(from);
 }
+// Throws Error where another tree has another number of tensors.
+void check_alike(const Leaves& leaves, const Leaves& other);
 
 }  // namespace detail
 
@@ -266,10 +248,9 @@ std::vector<Tensor> tensors_of(const T& tree) {
 // their places: "blocks.0.weight".
 template <class T>
   requires detail::IsTree<T>
-std::vector<std::pair<std::string, Tensor>> named_tensors(const T& tree) {
-  std::vector<std::pair<std::string, Tensor>> out;
-  detail::Tree<T>::name("", tree,
-                        [&](const std::string& path, const Tensor& t) { out.emplace_back(path, t); });
+NamedTensors named_tensors(const T& tree) {
+  NamedTensors out;
+  detail::Tree<T>::name("", tree, out);
   return out;
 }
 
@@ -280,13 +261,12 @@ template <class F, class T, class... Others>
   requires(detail::IsTree<T> && (detail::IsTree<Others> && ...))
 T map_tensors(const F& f, const T& tree, const Others&... others) {
   detail::Leaves leaves = detail::leaves_of(tree);
-  const std::array<std::vector<Tensor>, sizeof...(Others)> beside{detail::leaves_of(others).tensors...};
-  for (const std::vector<Tensor>& other : beside)
-    if (other.size() != leaves.tensors.size())
-      detail::throw_unlike_trees(leaves.tensors.size(), other.size());
-  for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
-    leaves.tensors[i] =
-        std::apply([&](const auto&... other) { return f(leaves.tensors[i], other[i]...); }, beside);
+  const auto put = [&](const auto&... beside) {
+    (detail::check_alike(leaves, beside), ...);
+    for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
+      leaves.tensors[i] = f(leaves.tensors[i], beside.tensors[i]...);
+  };
+  put(detail::leaves_of(others)...);
   return detail::read_tree<T>(leaves);
 }
 
