@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::uint64_t kMostHeader = 100'000'000;  // of the format's own readers
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kAlignment = 256;             // of what follows: as all buffers (tile::kBufferAlign)
 
 struct TypeRow {
   std::string_view name;

@@ -25,7 +25,7 @@ struct SafetensorsHeader {
 SafetensorsHeader parse_safetensors(Bytes file);
 
 // What a file begins with whose tensors' elements follow in this order, each behind the one before; a
-// multiple of 64 bytes. Throws Error.
+// multiple of 256 bytes. Throws Error.
 struct Described {
   std::string name;
   DType dtype = DType::f32;

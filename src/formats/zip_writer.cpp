@@ -84,6 +84,7 @@ void ZipWriter::add(const std::string& name, ZipMethod method, const std::vector
   ZipEntry e{.name = name, .method = method, .begin = at_};
   uLong sum = 0;
   for (const Bytes p : parts) {
+    if (p.empty()) continue;  // of no address zlib begins anew
     sum = ::crc32_z(sum, reinterpret_cast<const Bytef*>(p.data()), p.size());
     e.bytes += p.size();
   }

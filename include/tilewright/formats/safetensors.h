@@ -55,7 +55,7 @@ struct SafetensorsOptions {
   std::uint64_t shard_bytes = 0;
 };
 
-// Elements begin at a multiple of 64 bytes, the widest types first, so that each tensor can be used as it
+// Elements begin at a multiple of 256 bytes, the widest types first, so that each tensor can be used as it
 // lies on the CPU. Every file is written beside, and takes its name when all are whole and on the disk, the
 // index last: where that fails, an Error says why, and what was there before is unchanged. Throws Error for a
 // name or key that is there twice or is not UTF-8, and for the name "__metadata__".
