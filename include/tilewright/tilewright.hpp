@@ -5,9 +5,14 @@
 #error "Tilewright's headers are C++20: compile with -std=c++20 or later"
 #else
 
+#include <tilewright/formats/npy.h>
+#include <tilewright/formats/npz.h>
+#include <tilewright/formats/safetensors.h>
 #include <tilewright/tensor/attention.h>
+#include <tilewright/tensor/borrow.h>
 #include <tilewright/tensor/compile.h>
 #include <tilewright/tensor/composites.h>
+#include <tilewright/tensor/dlpack.h>
 #include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/gradient.h>
 #include <tilewright/tensor/out_of_memory.h>

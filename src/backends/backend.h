@@ -75,6 +75,10 @@ struct RecordedLaunch {
   Index grid[tile::kMaxGridAxes] = {1, 1, 1};
 };
 
+// A stream of the device's own interface: a CUstream, of which 1 is the legacy default stream and 2 the
+// calling thread's.
+using StreamHandle = std::uintptr_t;
+
 enum class CopyKind : unsigned char { host_to_device, device_to_host, device_to_device };
 
 // A limit of a device as the system tells it, for people (text) and programs (value). Keys that the probes
@@ -118,6 +122,16 @@ class Backend {
   // `bytes` are whole patterns, and `to` is aligned for one.
   virtual Status fill(void* to, FillPattern pattern, std::size_t bytes) = 0;
   virtual Status synchronize() = 0;
+
+  // --- memory and streams of others; a host device has no streams, and its work is done when a call returns
+  // A Failure where [address, address + bytes) is known not to be memory of this device.
+  virtual Status check_foreign(const void*, std::size_t) { return Unit{}; }
+  // Lets go of `owner` once the work launched so far is done; it may be gone on return. Does not wait.
+  virtual void let_go(std::shared_ptr<void> owner) { owner.reset(); }
+  // Work launched here from now on waits for what was launched on `stream` so far, and the reverse: work that
+  // is launched on `stream` from now on waits for what was launched here. Neither waits on the host.
+  virtual Status wait_for(StreamHandle) { return Unit{}; }
+  virtual Status make_wait(StreamHandle) { return Unit{}; }
 
   // --- time: device clock around what is launched between the two calls, in µs
   virtual Status timer_start() = 0;

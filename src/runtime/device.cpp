@@ -132,7 +132,31 @@ Result<std::shared_ptr<Buffer>> Buffer::allocate(const std::shared_ptr<Device>& 
   return std::shared_ptr<Buffer>(new Buffer(device, *data, bytes));
 }
 
-Buffer::~Buffer() { device_->backend().release(data_, std::max<std::size_t>(bytes_, 1)); }
+std::shared_ptr<Buffer> Buffer::borrow(const std::shared_ptr<Device>& device, void* data, std::size_t bytes,
+                                       Foreign foreign) {
+  std::shared_ptr<Buffer> buffer(new Buffer(device, data, bytes));
+  buffer->foreign_ = std::move(foreign);
+  return buffer;
+}
+
+Buffer::~Buffer() {
+  if (foreign_)
+    device_->backend().let_go(std::move(foreign_->owner));
+  else
+    device_->backend().release(data_, std::max<std::size_t>(bytes_, 1));
+}
+
+bool Buffer::overlaps(const Buffer& other) const {
+  if (this == &other) return true;
+  if (bytes_ == 0 || other.bytes_ == 0 || device_ != other.device_) return false;
+  const auto begin = reinterpret_cast<std::uintptr_t>(data_),
+             other_begin = reinterpret_cast<std::uintptr_t>(other.data_);
+  return begin < other_begin + other.bytes_ && other_begin < begin + bytes_;
+}
+
+bool Buffer::is_same_memory(const Buffer& other) const {
+  return this == &other || (overlaps(other) && data_ == other.data_ && bytes_ == other.bytes_);
+}
 
 Status Buffer::write(const void* from, std::size_t bytes) {
   if (bytes == 0) return Unit{};

@@ -4,6 +4,7 @@
 #include "backends/backend.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tilewright::runtime {
@@ -28,10 +29,19 @@ class Device {
   std::unique_ptr<backends::Backend> backend_;
 };
 
-// Memory of a device; freed when the last owner goes. Elements start at `data()`.
+// Memory of a device; freed when the last owner goes. Elements start at `data()`. It may be another's, who is
+// told by the end of `Foreign::owner` that nobody here uses it any more.
 class Buffer {
  public:
+  struct Foreign {
+    std::shared_ptr<void> owner;
+    bool read_only = false;
+  };
   static Result<std::shared_ptr<Buffer>> allocate(const std::shared_ptr<Device>& device, std::size_t bytes);
+  // `data` as it is. It must stay until the last owner of the buffer goes and the work launched by then is
+  // done, which is when `foreign.owner` is let go.
+  static std::shared_ptr<Buffer> borrow(const std::shared_ptr<Device>& device, void* data, std::size_t bytes,
+                                        Foreign foreign);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -40,6 +50,11 @@ class Buffer {
   std::size_t bytes() const { return bytes_; }
   Device& device() const { return *device_; }
   const std::shared_ptr<Device>& shared_device() const { return device_; }
+  bool is_borrowed() const { return foreign_.has_value(); }
+  bool is_read_only() const { return foreign_ && foreign_->read_only; }
+  // Whether some byte is in both, and whether all are: two buffers may be the same borrowed memory.
+  bool overlaps(const Buffer& other) const;
+  bool is_same_memory(const Buffer& other) const;
   Status write(const void* from, std::size_t bytes);  // from the host; done on return
   Status read(void* to, std::size_t bytes) const;     // to the host, after all work launched so far
   Status fill(backends::FillPattern pattern);         // all of it, behind the work launched so far
@@ -50,6 +65,7 @@ class Buffer {
   std::shared_ptr<Device> device_;
   void* data_;
   std::size_t bytes_;
+  std::optional<Foreign> foreign_;  // none: the memory is the device's, and is given back to it
 };
 
 }  // namespace tilewright::runtime

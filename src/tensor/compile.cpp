@@ -108,8 +108,10 @@ void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Typ
       throw Error(fmt::format("into: output {} must be {} on {}, it is {} on {}", i, to_string(types[i]),
                               device.name(), to_string(t.type), t.device->name()),
                   where);
+    if (t.buffer->is_read_only())
+      throw Error(fmt::format("into: output {} is borrowed memory that is read-only", i), where);
     for (std::size_t k = 0; k < i; ++k)
-      if (outputs[k].impl()->buffer == t.buffer)
+      if (outputs[k].impl()->buffer->overlaps(*t.buffer))
         throw Error(fmt::format("into: outputs {} and {} are the same tensor", k, i), where);
   }
 }

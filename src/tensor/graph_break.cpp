@@ -123,7 +123,7 @@ Aside::Aside(const std::shared_ptr<ContextState>& context, const std::string& wh
     const auto changes = [&](const Tensor& input) {
       const Tensor* memory = concrete(input);
       return memory && std::any_of(written.begin(), written.end(), [&](const Tensor& w) {
-               return w.impl()->buffer == memory->impl()->buffer;
+               return w.impl()->buffer->overlaps(*memory->impl()->buffer);
              });
     };
     if (std::any_of(trace->inputs.begin(), trace->inputs.end(), changes))

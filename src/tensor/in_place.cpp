@@ -12,8 +12,17 @@ std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
   std::vector<passes::Overwrite> all;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     passes::Overwrite o{static_cast<int>(i), {}};
-    for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (inputs[k].impl()->buffer == outputs[i].impl()->buffer) o.inputs.push_back(static_cast<int>(k));
+    const TensorImpl& output = *outputs[i].impl();
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const TensorImpl& input = *inputs[k].impl();
+      if (!input.buffer->overlaps(*output.buffer)) continue;
+      if (!input.buffer->is_same_memory(*output.buffer) || !(input.type == output.type))
+        throw Error(fmt::format(
+            "into: output {}, {}, shares a part of its memory with {}, which the function reads: borrow them "
+            "as one tensor, or apart",
+            i, to_string(output.type), to_string(input.type)));
+      o.inputs.push_back(static_cast<int>(k));
+    }
     if (!o.inputs.empty()) all.push_back(std::move(o));
   }
   return all;
@@ -38,7 +47,7 @@ Donation::Donation(const std::vector<int>& donated, const std::vector<Tensor>& i
   for (const int d : donated) {
     for (std::size_t k = 0; k < inputs.size(); ++k)
       if (k != static_cast<std::size_t>(d) &&
-          inputs[k].impl()->buffer == inputs[static_cast<std::size_t>(d)].impl()->buffer)
+          inputs[k].impl()->buffer->overlaps(*inputs[static_cast<std::size_t>(d)].impl()->buffer))
         throw Error(fmt::format("compile: argument {} is donated, and {}: its memory cannot be both", d,
                                 k < arguments ? fmt::format("it is argument {} as well", k)
                                               : "the function captures it as well"));
@@ -63,7 +72,8 @@ std::vector<std::shared_ptr<runtime::Buffer>> Donation::outputs(const CompiledGr
   for (const passes::Overwriting& o : graph.compiled.overwriting) {
     if (!o.why_not.empty()) continue;
     const TensorImpl& t = *inputs_[static_cast<std::size_t>(o.what.inputs.front())].impl();
-    out[static_cast<std::size_t>(o.what.output)] = t.buffer.use_count() > 1 ? copy_of(t) : t.buffer;
+    out[static_cast<std::size_t>(o.what.output)] =
+        t.buffer.use_count() > 1 || t.buffer->is_read_only() ? copy_of(t) : t.buffer;
   }
   return out;
 }
@@ -106,7 +116,9 @@ OutputMemory::OutputMemory(const std::vector<Tensor>& outputs, std::size_t argum
       lines_.push_back(line + "in place");
       continue;
     }
-    replaced_.push_back({output, buffers_[output].use_count() > 2});  // the tensor's, and that of buffers_
+    // Beside the tensor and buffers_; whoever lent the memory waits for the values in it.
+    const bool shared = buffers_[output].use_count() > 2 || buffers_[output]->is_borrowed();
+    replaced_.push_back({output, shared});
     buffers_[output] = allocate(t.device, t.type);
     lines_.push_back(line + fmt::format("to new memory, which {}: {}",
                                         replaced_.back().shared

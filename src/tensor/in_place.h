@@ -9,7 +9,8 @@
 
 namespace tilewright::detail {
 
-// Which outputs are which of a program's inputs.
+// Which outputs are which of a program's inputs. Borrowed tensors may be the same memory without being the
+// same tensor; throws Error where two share a part of it, or see it as different types.
 std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
                                           const std::vector<Tensor>& inputs);
 

@@ -194,6 +194,11 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
       throw Error(fmt::format("kernel {}: view {} is written; pass out(shape) or into(tensor)", kernel.name,
                               kernel.views[i].name),
                   where);
+    } else if (views[i].written && t.impl()->buffer->is_read_only()) {
+      throw Error(
+          fmt::format("kernel {}: view {} is written, and its tensor is borrowed memory that is read-only",
+                      kernel.name, kernel.views[i].name),
+          where);
     }
     check_view(kernel, kernel.views[i], t, bits, where);
     addresses.push_back(t.impl()->buffer->data());

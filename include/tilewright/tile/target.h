@@ -26,11 +26,13 @@ enum class TargetKind : unsigned char { reference, cpu, cuda };
 
 struct Target {
   TargetKind kind = TargetKind::cpu;
-  std::string name;         // "AMD EPYC, avx512", "NVIDIA H200"
-  std::string arch;         // "amx", "avx512", "avx2", "baseline"; "sm_90a", "sm_80"
-  int units = 1;            // cores or multiprocessors
-  int vector_bytes = 64;    // widest single access of a lane
-  Index sector_bytes = 64;  // what memory gives at least
+  std::string name;       // "AMD EPYC, avx512", "NVIDIA H200"
+  std::string arch;       // "amx", "avx512", "avx2", "baseline"; "sm_90a", "sm_80"
+  int units = 1;          // cores or multiprocessors
+  int vector_bytes = 64;  // widest single access of a lane
+  // Bytes that the address of every buffer is a multiple of, beside an element's size: what kernels rely on.
+  Index buffer_align = 256;  // kBufferAlign (plan.h), which views may promise
+  Index sector_bytes = 64;   // what memory gives at least
   Index row_bytes =
       256 * 1024;  // f32 bytes of one row that a program can keep on chip (L2 share; registers of a cluster)
   Index shared_bytes = 0;  // memory on chip that the threads of a program share; 0: they have none

@@ -61,6 +61,7 @@ CpuBackend::CpuBackend(Isa isa, int threads, std::unique_ptr<Jit> jit)
       jit_(std::move(jit)),
       memory_(kept_bytes()) {
   target_.predicted_us = predicted_us;
+  target_.buffer_align = 1;  // vectors are read and written unaligned, past the caches where a test allows
 }
 
 Result<std::unique_ptr<backends::Backend>> CpuBackend::open(const backends::BackendOptions& options) {

@@ -196,6 +196,7 @@ Result<std::unique_ptr<backends::Program>> CudaBackend::load(const tile::Kernel&
 
 Result<void*> CudaBackend::allocate(std::size_t bytes) {
   if (Status s = enter(); !s) return s.error();
+  drop_leaving();
   auto buffer = device_->pool.allocate(std::max<std::size_t>(bytes, 1), stream());
   if (!buffer) return buffer.error();
   void* address = reinterpret_cast<void*>(buffer->address());
@@ -230,7 +231,43 @@ Status CudaBackend::fill(void* to, backends::FillPattern pattern, std::size_t by
 
 Status CudaBackend::synchronize() {
   if (Status s = enter(); !s) return s;
-  return device_->stream.synchronize();
+  if (Status s = device_->stream.synchronize(); !s) return s;
+  drop_leaving();
+  return Unit{};
+}
+
+// The first and the last byte are asked about: what lies between them may be several allocations side by
+// side.
+Status CudaBackend::check_foreign(const void* address, std::size_t bytes) {
+  if (Status s = enter(); !s) return s;
+  const auto begin = reinterpret_cast<api::CUdeviceptr>(address);
+  for (const api::CUdeviceptr at : {begin, begin + bytes - 1})
+    if (Status s = check_on_device(device_->context, at); !s) return s;
+  return Unit{};
+}
+
+void CudaBackend::let_go(std::shared_ptr<void> owner) {
+  if (!owner || !enter()) return;  // without a context there is no work either
+  drop_leaving();
+  const std::lock_guard lock(mutex_);
+  device_->leaving.add(std::move(owner), device_->context, device_->stream);
+}
+
+// Owners run code of others, who may call back: no mutex is held then.
+void CudaBackend::drop_leaving() {
+  std::vector<std::shared_ptr<void>> done;
+  const std::lock_guard lock(mutex_);
+  done = device_->leaving.take_done();
+}
+
+Status CudaBackend::wait_for(backends::StreamHandle stream) {
+  if (Status s = enter(); !s) return s;
+  return order(device_->context, reinterpret_cast<api::CUstream>(stream), this->stream());
+}
+
+Status CudaBackend::make_wait(backends::StreamHandle stream) {
+  if (Status s = enter(); !s) return s;
+  return order(device_->context, this->stream(), reinterpret_cast<api::CUstream>(stream));
 }
 
 Status CudaBackend::timer_start() {

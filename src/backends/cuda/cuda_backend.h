@@ -6,6 +6,7 @@
 
 #include "backends/cuda/host/context.h"
 #include "backends/cuda/host/copy.h"
+#include "backends/cuda/host/leaving.h"
 #include "backends/cuda/host/memory_pool.h"
 #include "backends/cuda/library/library.h"
 #include "backends/cuda/nvrtc/nvrtc.h"
@@ -39,6 +40,10 @@ class CudaBackend final : public backends::Backend {
   Status copy(void* to, const void* from, std::size_t bytes, backends::CopyKind kind) override;
   Status fill(void* to, backends::FillPattern pattern, std::size_t bytes) override;
   Status synchronize() override;
+  Status check_foreign(const void* address, std::size_t bytes) override;
+  void let_go(std::shared_ptr<void> owner) override;
+  Status wait_for(backends::StreamHandle stream) override;
+  Status make_wait(backends::StreamHandle stream) override;
   Status timer_start() override;
   Result<double> timer_stop_us() override;
   Result<std::unique_ptr<backends::Replay>> record(
@@ -62,10 +67,12 @@ class CudaBackend final : public backends::Backend {
     Staging staging;
     Event timer_begin, timer_end;
     std::map<void*, Buffer> buffers;
+    Leaving leaving;
   };
   explicit CudaBackend(std::vector<std::string> library_paths);
   static Result<std::unique_ptr<Device>> open_device(int ordinal);
   Failure no_device() const;
+  void drop_leaving();
   const Result<Nvrtc>& nvrtc() const;
   const LibrarySet& libraries() const;
 
@@ -75,7 +82,7 @@ class CudaBackend final : public backends::Backend {
   std::vector<std::string> library_paths_;
   mutable std::mutex nvrtc_mutex_;
   mutable std::optional<Result<Nvrtc>> nvrtc_;  // opened when first needed: cached binaries need none
-  std::mutex mutex_;                            // of buffers and staging
+  std::mutex mutex_;                            // of buffers, staging and leaving
   std::unique_ptr<Device> device_;
   LibraryHost library_host_;
   mutable std::mutex libraries_mutex_;

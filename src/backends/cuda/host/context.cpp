@@ -160,4 +160,29 @@ Status Stream::synchronize() const {
   return check(driver(), driver().stream_synchronize(stream_.get()), "cuStreamSynchronize");
 }
 
+// An event that is destroyed while a stream waits for it is kept by the driver until it has come.
+Status order(const Context& context, api::CUstream before, api::CUstream after) {
+  const auto event = Event::create(context);
+  if (!event) return event.error();
+  if (Status recorded = event->record(before); !recorded) return recorded;
+  const Driver& driver = context.driver();
+  return check(driver, driver.stream_wait_event(after, event->get(), 0), "cuStreamWaitEvent");
+}
+
+Status check_on_device(const Context& context, api::CUdeviceptr address) {
+  const Driver& driver = context.driver();
+  unsigned type = 0;
+  int ordinal = -1;
+  const auto known = driver.pointer_get_attribute(&type, api::kPointerMemoryType, address);
+  if (known == api::kErrorInvalidValue)
+    return failure(Failure::Kind::invalid, fmt::format("{:#x} is no memory that CUDA knows", address));
+  if (Status s = check(driver, known, "cuPointerGetAttribute"); !s) return s;
+  if (type != static_cast<unsigned>(api::kMemoryTypeDevice))
+    return failure(Failure::Kind::invalid, fmt::format("{:#x} is memory of the host", address));
+  const auto asked = driver.pointer_get_attribute(&ordinal, api::kPointerDeviceOrdinal, address);
+  if (Status s = check(driver, asked, "cuPointerGetAttribute"); !s) return s;
+  if (ordinal == context.ordinal()) return Unit{};
+  return failure(Failure::Kind::invalid, fmt::format("{:#x} is memory of cuda:{}", address, ordinal));
+}
+
 }  // namespace tilewright::cuda

@@ -80,4 +80,10 @@ class Stream {
   Owned<api::CUstream, &Driver::stream_destroy> stream_;
 };
 
+// What is launched on `after` from now on waits for what was launched on `before` so far. Any streams of the
+// context, the default ones too; the host does not wait.
+Status order(const Context& context, api::CUstream before, api::CUstream after);
+// A Failure where the address is not memory of the context's device.
+Status check_on_device(const Context& context, api::CUdeviceptr address);
+
 }  // namespace tilewright::cuda

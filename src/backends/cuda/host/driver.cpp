@@ -30,6 +30,7 @@ void visit_management(Driver& d, const Visit& visit) {
   visit("cuStreamCreateWithPriority", d.stream_create_with_priority);
   visit("cuStreamDestroy_v2", d.stream_destroy);
   visit("cuStreamSynchronize", d.stream_synchronize);
+  visit("cuStreamWaitEvent", d.stream_wait_event);
   visit("cuStreamBeginCapture_v2", d.stream_begin_capture);
   visit("cuStreamEndCapture", d.stream_end_capture);
   visit("cuEventCreate", d.event_create);
@@ -53,6 +54,7 @@ void visit_work(Driver& d, const Visit& visit) {
   visit("cuMemGetInfo_v2", d.mem_get_info);
   visit("cuMemAlloc_v2", d.mem_alloc);
   visit("cuMemFree_v2", d.mem_free);
+  visit("cuPointerGetAttribute", d.pointer_get_attribute);
   visit("cuMemHostAlloc", d.mem_host_alloc);
   visit("cuMemFreeHost", d.mem_free_host);
   visit("cuMemcpyHtoDAsync_v2", d.memcpy_htod_async);

@@ -33,6 +33,7 @@ struct Driver {
   R (*stream_create_with_priority)(api::CUstream* stream, unsigned flags, int priority) = nullptr;
   R (*stream_destroy)(api::CUstream stream) = nullptr;
   R (*stream_synchronize)(api::CUstream stream) = nullptr;
+  R (*stream_wait_event)(api::CUstream stream, api::CUevent event, unsigned flags) = nullptr;
   R (*stream_begin_capture)(api::CUstream stream, int mode) = nullptr;
   R (*stream_end_capture)(api::CUstream stream, api::CUgraph* graph) = nullptr;
   R (*event_create)(api::CUevent* event, unsigned flags) = nullptr;
@@ -57,6 +58,7 @@ struct Driver {
   R (*mem_get_info)(std::size_t* free, std::size_t* total) = nullptr;
   R (*mem_alloc)(api::CUdeviceptr* address, std::size_t bytes) = nullptr;
   R (*mem_free)(api::CUdeviceptr address) = nullptr;
+  R (*pointer_get_attribute)(void* value, int attribute, api::CUdeviceptr address) = nullptr;
   R (*mem_host_alloc)(void** address, std::size_t bytes, unsigned flags) = nullptr;
   R (*mem_free_host)(void* address) = nullptr;
   R (*memcpy_htod_async)(api::CUdeviceptr to, const void* from, std::size_t bytes,

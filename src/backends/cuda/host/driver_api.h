@@ -81,6 +81,10 @@ inline constexpr unsigned kHostAllocPortable = 1;
 // CUstreamCaptureMode: relaxed lets the capturing thread allocate device memory meanwhile.
 inline constexpr int kCaptureModeRelaxed = 2;
 inline constexpr int kMemoryTypeHost = 1;
+inline constexpr int kMemoryTypeDevice = 2;
+// CUpointer_attribute
+inline constexpr int kPointerMemoryType = 2;
+inline constexpr int kPointerDeviceOrdinal = 9;
 
 // CUlaunchAttributeID
 enum LaunchAttributeId : int {

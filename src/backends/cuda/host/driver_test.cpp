@@ -8,6 +8,7 @@
 
 #include "backends/cuda/host/context.h"
 #include "backends/cuda/host/fake_driver.h"
+#include "backends/cuda/host/leaving.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -84,6 +85,46 @@ TEST(Handles, AreDestroyedOnceEach) {
     const Context elsewhere = std::move(*context);
   }
   EXPECT_EQ(fake::state().live_handles, 0);
+}
+
+TEST(ForeignMemory, IsTheDevicesOrRefused) {
+  const Driver driver = fake::make();
+  auto context = Context::open(driver);
+  ASSERT_TRUE(context.ok());
+  EXPECT_TRUE(check_on_device(*context, 0x7f0000000000).ok());
+  EXPECT_EQ(check_on_device(*context, 0x1000).error().message, "0x1000 is memory of the host");
+  EXPECT_EQ(check_on_device(*context, 0).error().message, "0x0 is no memory that CUDA knows");
+  EXPECT_EQ(check_on_device(*context, api::CUdeviceptr{1} << 48).error().message,
+            "0x1000000000000 is memory of cuda:1");
+}
+
+TEST(ForeignMemory, OwnersLeaveWhenTheWorkBeforeIsDone) {
+  const Driver driver = fake::make();
+  auto context = Context::open(driver);
+  ASSERT_TRUE(context.ok());
+  auto stream = Stream::create(*context);
+  ASSERT_TRUE(stream.ok());
+  const auto owner = std::make_shared<int>(0);
+  Leaving leaving;
+  fake::state().events_done = false;
+  leaving.add(owner, *context, *stream);
+  EXPECT_TRUE(leaving.take_done().empty());
+  EXPECT_EQ(owner.use_count(), 2) << "the work may still use what it keeps";
+  fake::state().events_done = true;
+  EXPECT_EQ(leaving.take_done().size(), 1U);
+  EXPECT_EQ(owner.use_count(), 1);
+  EXPECT_TRUE(leaving.take_done().empty()) << "once";
+}
+
+TEST(Streams, WaitForOneAnotherAndTheHostForNone) {
+  const Driver driver = fake::make();
+  auto context = Context::open(driver);
+  ASSERT_TRUE(context.ok());
+  auto stream = Stream::create(*context);
+  ASSERT_TRUE(stream.ok());
+  auto* legacy = reinterpret_cast<api::CUstream>(1);
+  EXPECT_TRUE(order(*context, stream->get(), legacy).ok());
+  EXPECT_EQ(fake::state().calls, std::vector<std::string>{"wait 0x1"});
 }
 
 }  // namespace

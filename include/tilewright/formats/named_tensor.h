@@ -1,0 +1,20 @@
+// Tensors by name, as files hold them.
+#pragma once
+
+#include <tilewright/tensor/tensor.h>
+
+#pragma GCC visibility push(default)
+namespace tilewright {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+using NamedTensors = std::vector<NamedTensor>;
+
+// The tensor of this name; throws Error where there is none.
+const Tensor& at(const NamedTensors& tensors, const std::string& name,
+                 const Location& where = Location::current());
+
+}  // namespace tilewright
+#pragma GCC visibility pop

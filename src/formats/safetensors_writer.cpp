@@ -1,0 +1,119 @@
+// save_safetensors(): one file, or several and their index.
+#include "formats/host_array.h"
+#include "formats/in_file.h"
+#include "formats/named_check.h"
+#include "formats/safe_file.h"
+#include "formats/safetensors_header.h"
+#include "formats/safetensors_index.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+namespace tilewright {
+
+namespace formats {
+
+namespace {
+
+using Group = std::vector<const NamedTensor*>;  // of one file
+
+std::uint64_t bytes_in(const NamedTensor& t, const Location& where) {
+  return size_of(t.tensor.shape(where), t.tensor.dtype(where));
+}
+
+// The widest first, then by name: each begins at a multiple of its element's size.
+Group in_order(const NamedTensors& tensors, const Location& where) {
+  Group all;
+  all.reserve(tensors.size());
+  for (const NamedTensor& t : tensors) {
+    of_tensor(t.name, [&] { (void)t.tensor.shape(where); });
+    all.push_back(&t);
+  }
+  std::sort(all.begin(), all.end(), [](const NamedTensor* a, const NamedTensor* b) {
+    const std::size_t wide_a = size_bytes(a->tensor.dtype()), wide_b = size_bytes(b->tensor.dtype());
+    return wide_a != wide_b ? wide_a > wide_b : a->name < b->name;
+  });
+  return all;
+}
+
+std::vector<Group> shards_of(const Group& all, std::uint64_t most_bytes, const Location& where) {
+  std::vector<Group> shards(1);
+  std::uint64_t bytes = 0;
+  for (const NamedTensor* t : all) {
+    const std::uint64_t more = bytes_in(*t, where);
+    if (most_bytes > 0 && !shards.back().empty() && (bytes > most_bytes || more > most_bytes - bytes)) {
+      shards.emplace_back();
+      bytes = 0;
+    }
+    shards.back().push_back(t);
+    bytes += more;
+  }
+  return shards;
+}
+
+void check_metadata(const Metadata& metadata) {
+  for (std::size_t i = 0; i < metadata.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (metadata[i].first == metadata[k].first)
+        throw Error(fmt::format("the metadata has \"{}\" twice", metadata[i].first));
+}
+
+// Written and on the disk, under its temporary name.
+std::unique_ptr<SafeFile> write_file(const std::string& path, const Group& tensors, const Metadata& metadata,
+                                     const Location& where) {
+  std::vector<Described> described;
+  described.reserve(tensors.size());
+  for (const NamedTensor* t : tensors)
+    described.push_back({t->name, t->tensor.dtype(where), t->tensor.shape(where)});
+  const std::string header = safetensors_header(described, metadata);
+  auto file = std::make_unique<SafeFile>(path);
+  file->write(header);
+  for (const NamedTensor* t : tensors)
+    of_tensor(t->name, [&] { file->write(HostElements(t->tensor, where).bytes()); });
+  file->sync();
+  return file;
+}
+
+std::vector<std::unique_ptr<SafeFile>> write_shards(const std::string& path, const std::vector<Group>& shards,
+                                                    const Metadata& metadata, const Location& where) {
+  constexpr std::string_view kSuffix = ".safetensors";
+  const std::string stem = path.ends_with(kSuffix) ? path.substr(0, path.size() - kSuffix.size()) : path;
+  std::vector<std::unique_ptr<SafeFile>> files;
+  WeightMap map;
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const std::string shard = fmt::format("{}-{:05}-of-{:05}{}", stem, i + 1, shards.size(), kSuffix);
+    files.push_back(write_file(shard, shards[i], metadata, where));
+    for (const NamedTensor* t : shards[i]) {
+      map.emplace_back(t->name, std::filesystem::path(shard).filename().string());
+      total += bytes_in(*t, where);
+    }
+  }
+  std::sort(map.begin(), map.end());
+  files.push_back(std::make_unique<SafeFile>(stem + std::string(kSuffix) + std::string(kIndexSuffix)));
+  files.back()->write(safetensors_index(map, total));
+  files.back()->sync();
+  return files;
+}
+
+}  // namespace
+
+}  // namespace formats
+
+void save_safetensors(const std::string& path, const NamedTensors& tensors, const SafetensorsOptions& options,
+                      const Location& where) {
+  using namespace formats;
+  in_file("save_safetensors", path, where, [&] {
+    check_names(tensors);
+    check_metadata(options.metadata);
+    const std::vector<Group> shards = shards_of(in_order(tensors, where), options.shard_bytes, where);
+    if (shards.size() > 1) {
+      for (const auto& file : write_shards(path, shards, options.metadata, where)) file->publish();
+    } else {
+      write_file(path, shards.front(), options.metadata, where)->publish();
+    }
+  });
+}
+
+}  // namespace tilewright

@@ -1,0 +1,241 @@
+// Damaged files: valid ones are mutated by seed, and read. Whatever the bytes, a reader gives arrays that lie
+// inside the file, or an Error; built with sanitizers, it reads no byte beside them.
+//   build/formats_fuzz --format npz --seed 17 --seconds 600
+#include "formats/json.h"
+#include "formats/npy_array.h"
+#include "formats/npy_header.h"
+#include "formats/npz_entries.h"
+#include "formats/safetensors_header.h"
+#include "formats/safetensors_index.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace tilewright;
+using namespace tilewright::formats;
+
+struct Counts {
+  std::uint64_t read = 0, refused = 0;
+};
+
+// Every byte is looked at, which is what a sanitizer judges.
+std::uint64_t touched = 0;
+void touch(Bytes bytes) {
+  for (const std::byte b : bytes) touched += static_cast<std::uint64_t>(b);
+}
+
+void must(bool holds, const char* what) {
+  if (holds) return;
+  fmt::print("formats_fuzz: {}\n", what);
+  std::abort();
+}
+
+void touch_array(const NpyArray& npy) {
+  must(npy.array.elements.size() == size_of(npy.array.shape, npy.array.dtype), "an array of another size");
+  touch(npy.array.elements);
+}
+
+struct Format {
+  std::string name;
+  std::vector<std::string> valid;
+  void (*read)(Bytes);
+};
+
+std::string npy_file(DType dtype, const Shape& shape) {
+  std::string file = npy_header(dtype, shape);
+  for (std::uint64_t i = size_of(shape, dtype); i > 0; --i) file += static_cast<char>(i % 2);
+  return file;
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  text.replace(text.find(what), what.size(), by);
+  return text;
+}
+
+std::vector<std::string> npy_files() {
+  const std::string plain = npy_file(DType::f32, {3, 5});
+  return {plain,
+          replaced(plain, "<f4", ">f4"),
+          replaced(plain, "False", "True "),
+          npy_file(DType::bf16, {7}),
+          npy_file(DType::boolean, {2, 1, 3}),
+          npy_file(DType::i64, {}),
+          npy_file(DType::f64, {0, 4})};
+}
+
+std::vector<std::string> npz_files() {
+  std::vector<std::string> files;
+  const std::vector<std::string> arrays = npy_files();
+  for (const ZipMethod method : {ZipMethod::stored, ZipMethod::deflated}) {
+    std::string file;
+    ZipWriter zip([&](Bytes bytes) { file += text(bytes); });
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      zip.add(fmt::format("a{}.npy", i), method, {bytes_of(arrays[i])});
+    zip.finish();
+    files.push_back(file);
+  }
+  return files;
+}
+
+std::vector<std::string> safetensors_files() {
+  std::vector<std::string> files;
+  const auto add = [&](const std::vector<Described>& tensors, const Metadata& metadata) {
+    std::string file = safetensors_header(tensors, metadata);
+    for (const Described& t : tensors) file.append(size_of(t.shape, t.dtype), '\1');
+    files.push_back(file);
+  };
+  add({}, {});
+  add({{"w", DType::f32, {2, 3}}}, {{"format", "pt"}});
+  add({{"a", DType::i64, {3}},
+       {"e", DType::f32, {0, 7}},
+       {"b", DType::bf16, {2, 2}},
+       {"c", DType::f8e4m3, {5}}},
+      {});
+  return files;
+}
+
+void read_npz(Bytes file) {
+  for (const NpzEntry& entry : npz_entries(file))
+    unpack(file, entry.packed, [](Bytes npy) { touch_array(*read_npy(npy)); });
+}
+
+void read_safetensors(Bytes file) {
+  for (const SafetensorsEntry& e : parse_safetensors(file).entries)
+    touch(part(file, e.begin, e.bytes, "a tensor"));
+}
+
+std::vector<Format> all_formats() {
+  return {{"npy", npy_files(), [](Bytes file) { touch_array(*read_npy(file)); }},
+          {"npz", npz_files(), read_npz},
+          {"safetensors", safetensors_files(), read_safetensors},
+          {"index",
+           {safetensors_index({{"a", "m-00001-of-00002.safetensors"}, {"b", "m-00002-of-00002.safetensors"}},
+                              12)},
+           [](Bytes file) { (void)parse_safetensors_index(file); }}};
+}
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint64_t seed) : random_(seed) {}
+  std::size_t below(std::size_t n) { return n == 0 ? 0 : random_() % n; }
+
+  void mutate(std::string& file, const std::string& other) {
+    const std::size_t at = below(file.size() + 1), some = below(17);
+    switch (below(9)) {
+      case 0:  // a bit
+        if (at < file.size()) file[at] = static_cast<char>(file[at] ^ (1 << below(8)));
+        return;
+      case 1:  // a byte
+        if (at < file.size()) file[at] = static_cast<char>(random_());
+        return;
+      case 2:
+        file.resize(at);
+        return;
+      case 3:
+        file.insert(at, some, static_cast<char>(random_()));
+        return;
+      case 4:
+        file.erase(at, some);
+        return;
+      case 5:  // a number that is at the edge of something
+        return number(file, at);
+      case 6:  // a piece from elsewhere
+        file.insert(at, other.substr(below(other.size() + 1), below(65)));
+        return;
+      case 7:  // a piece twice, over what was there
+        if (at < file.size()) file.replace(at, some, file.substr(below(file.size()), some));
+        return;
+      default:
+        digits(file, at);
+    }
+  }
+
+ private:
+  void number(std::string& file, std::size_t at) {
+    constexpr std::uint64_t kEdges[] = {
+        0, 1, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, ~std::uint64_t{0}};
+    const std::uint64_t value = kEdges[below(std::size(kEdges))] - below(3);
+    const std::size_t width = std::size_t{1} << below(4);
+    if (at + width <= file.size())
+      file.replace(at, width, std::string(reinterpret_cast<const char*>(&value), width));
+  }
+  // Another number in a text.
+  void digits(std::string& file, std::size_t at) {
+    const std::size_t digit = file.find_first_of("0123456789", at);
+    if (digit == std::string::npos) return;
+    constexpr const char* kNumbers[] = {"0",
+                                        "-1",
+                                        "3",
+                                        "4294967296",
+                                        "9223372036854775807",
+                                        "18446744073709551615",
+                                        "1e9",
+                                        "99999999999999999999",
+                                        "[",
+                                        "\"x\""};
+    file.replace(digit, 1, kNumbers[below(std::size(kNumbers))]);
+  }
+  std::mt19937_64 random_;
+};
+
+// Anything but an Error ends the program, and with it the test.
+bool reads(const Format& format, const std::string& file) {
+  const std::vector<char> exact(file.begin(), file.end());  // a sanitizer knows its end
+  try {
+    format.read(std::as_bytes(std::span(exact)));
+    return true;
+  } catch (const Error& e) {
+    must(e.what()[0] != '\0', "an error without a word");
+    return false;
+  }
+}
+
+Counts fuzz(const Format& format, std::uint64_t seed, double seconds) {
+  Counts counts;
+  for (const std::string& file : format.valid) must(reads(format, file), "a valid file is refused");
+  Mutator mutator(seed);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+    constexpr int kBetweenClocks = 64;
+    for (int i = 0; i < kBetweenClocks; ++i) {
+      std::string file = format.valid[mutator.below(format.valid.size())];
+      const std::string& other = format.valid[mutator.below(format.valid.size())];
+      for (std::size_t times = 1 + mutator.below(4); times > 0; --times) mutator.mutate(file, other);
+      ++(reads(format, file) ? counts.read : counts.refused);
+    }
+  }
+  return counts;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Mutates valid files and reads them.");
+  std::string wanted = "all";
+  std::uint64_t seed = 1;
+  double seconds = 1;
+  app.add_option("--format", wanted, "npy, npz, safetensors, index, all");
+  app.add_option("--seed", seed, "of the mutations");
+  app.add_option("--seconds", seconds, "for each format");
+  CLI11_PARSE(app, argc, argv);
+  bool known = false;
+  for (const Format& format : all_formats()) {
+    if (wanted != "all" && wanted != format.name) continue;
+    known = true;
+    const Counts counts = fuzz(format, seed, seconds);
+    fmt::print("{}: seed {}, {} mutated files refused, {} read\n", format.name, seed, counts.refused,
+               counts.read);
+    must(counts.refused > 0 && counts.read > 0, "nothing was refused, or nothing read");
+  }
+  return known ? 0 : 1;
+}
