@@ -10,6 +10,7 @@
 #include <tilewright/tensor/composites.h>
 #include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/out_of_memory.h>
+#include <tilewright/tensor/print.h>
 #include <tilewright/tensor/tensor.h>
 #include <tilewright/tensor/tile_function.h>
 #include <tilewright/tile/builder.h>
