@@ -55,7 +55,7 @@ tile::Value lower_hypot(tile::Builder&, std::span<const tile::Value> x, const At
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const tile::Value a = abs(x[0]), b = abs(x[1]), longer = max(a, b), ratio = min(a, b) / longer;
   const tile::Value length = where(longer == 0.0, longer, longer * sqrt(ratio * ratio + 1.0));
-  return where(a == kInfinity | b == kInfinity, kInfinity, length);  // of a NaN, too: C99
+  return where((a == kInfinity) | (b == kInfinity), kInfinity, length);  // of a NaN, too: C99
 }
 
 // Beside the larger only e to the power -|a - b| is added. Equal infinities have no difference.

@@ -1,6 +1,6 @@
 // Rows of inverse trigonometric functions, of hyperbolic functions and of their inverses. Each is written so
-// that it is accurate over all numbers: near zeros and poles nothing cancels, and nothing overflows before the
-// result does.
+// that it is accurate over all numbers: near zeros and poles nothing cancels, and nothing overflows before
+// the result does.
 #include "ops/row_parts.h"
 
 #include <limits>
@@ -12,7 +12,8 @@ namespace {
 
 using TileValues = std::span<const tile::Value>;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kOverflowed =
+    std::numeric_limits<double>::infinity();  // what exp() is past the largest number
 constexpr ir::Domain kBelowOne = {.low = -0.9, .high = 0.9};
 
 // sqrt(1 - x²); of graphs and of kernels.
@@ -35,12 +36,12 @@ tile::Value half_of_exp(const tile::Value& a) {
 // expm1 keeps what exp(a) - exp(-a) cancels near 0.
 tile::Value lower_sinh(tile::Builder& k, TileValues x, const Attrs&) {
   const tile::Value a = abs(x[0]), e = expm1(a);
-  return with_sign_of(k, x[0], where(e < kInfinity, 0.5 * (e + e / (e + 1.0)), half_of_exp(a)));
+  return with_sign_of(k, x[0], where(e < kOverflowed, 0.5 * (e + e / (e + 1.0)), half_of_exp(a)));
 }
 
 tile::Value lower_cosh(tile::Builder&, TileValues x, const Attrs&) {
   const tile::Value a = abs(x[0]), e = exp(a);
-  return where(e < kInfinity, 0.5 * e + 0.5 / e, half_of_exp(a));
+  return where(e < kOverflowed, 0.5 * e + 0.5 / e, half_of_exp(a));
 }
 
 // log(a + sqrt(a² + 1)): up to 1 by log1p; past it log(a) + log(1 + sqrt(1 + 1/a²)), in which no square
@@ -93,17 +94,16 @@ constexpr ir::Op kAcos =
              .flops = flops_of(Prim::atan2) + flops_of(Prim::sqrt) + 3,
              .domain = kBelowOne});
 
-constexpr ir::Op kAtan =
-    checked({.name = "atan",
-             .arity = 1,
-             .kind = OpClass::pointwise,
-             .doc = "The angle in [-pi/2, pi/2] whose tangent is a.",
-             .infer = float_operands,
-             .eval = map_floats([](double a) { return std::atan(a); }),
-             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g / (x[0] * x[0] + 1.0)}; },
-             .lower = [](tile::Builder& k, TileValues x,
-                         const Attrs&) { return k.apply(Prim::atan2, {x[0], 1.0}); },
-             .flops = flops_of(Prim::atan2)});
+constexpr ir::Op kAtan = checked(
+    {.name = "atan",
+     .arity = 1,
+     .kind = OpClass::pointwise,
+     .doc = "The angle in [-pi/2, pi/2] whose tangent is a.",
+     .infer = float_operands,
+     .eval = map_floats([](double a) { return std::atan(a); }),
+     .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g / (x[0] * x[0] + 1.0)}; },
+     .lower = [](tile::Builder& k, TileValues x, const Attrs&) { return k.apply(Prim::atan2, {x[0], 1.0}); },
+     .flops = flops_of(Prim::atan2)});
 
 constexpr ir::Op kSinh =
     checked({.name = "sinh",
@@ -127,43 +127,42 @@ constexpr ir::Op kCosh =
              .lower = lower_cosh,
              .flops = 2 * flops_of(Prim::exp) + flops_of(Prim::div) + 8});
 
-constexpr ir::Op kAsinh = checked(
-    {.name = "asinh",
+constexpr ir::Op kAsinh =
+    checked({.name = "asinh",
+             .arity = 1,
+             .kind = OpClass::pointwise,
+             .doc = "The number whose hyperbolic sine is a.",
+             .infer = float_operands,
+             .eval = map_floats([](double a) { return std::asinh(a); }),
+             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g / hypot(x[0], 1.0)}; },
+             .lower = lower_asinh,
+             .flops = flops_of(Prim::log1p) + flops_of(Prim::log) + flops_of(Prim::sqrt) +
+                      2 * flops_of(Prim::div) + 14});
+
+constexpr ir::Op kAcosh = checked(
+    {.name = "acosh",
      .arity = 1,
      .kind = OpClass::pointwise,
-     .doc = "The number whose hyperbolic sine is a.",
+     .doc = "The number of at least 0 whose hyperbolic cosine is a; NaN below 1.",
      .infer = float_operands,
-     .eval = map_floats([](double a) { return std::asinh(a); }),
-     .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g / hypot(x[0], 1.0)}; },
-     .lower = lower_asinh,
-     .flops = flops_of(Prim::log1p) + flops_of(Prim::log) + flops_of(Prim::sqrt) + 2 * flops_of(Prim::div) + 14});
+     .eval = map_floats([](double a) { return std::acosh(a); }),
+     .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
+       return {g / (sqrt(x[0] - 1.0) * sqrt(x[0] + 1.0))};
+     },
+     .lower = lower_acosh,
+     .flops = flops_of(Prim::log1p) + flops_of(Prim::log) + flops_of(Prim::sqrt) + flops_of(Prim::div) + 14,
+     .domain = {.low = 1.25, .high = 4}});
 
-constexpr ir::Op kAcosh =
-    checked({.name = "acosh",
-             .arity = 1,
-             .kind = OpClass::pointwise,
-             .doc = "The number of at least 0 whose hyperbolic cosine is a; NaN below 1.",
-             .infer = float_operands,
-             .eval = map_floats([](double a) { return std::acosh(a); }),
-             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
-               return {g / (sqrt(x[0] - 1.0) * sqrt(x[0] + 1.0))};
-             },
-             .lower = lower_acosh,
-             .flops = flops_of(Prim::log1p) + flops_of(Prim::log) + flops_of(Prim::sqrt) + flops_of(Prim::div) + 14,
-             .domain = {.low = 1.25, .high = 4}});
-
-constexpr ir::Op kAtanh =
-    checked({.name = "atanh",
-             .arity = 1,
-             .kind = OpClass::pointwise,
-             .doc = "The number whose hyperbolic tangent is a; NaN outside [-1, 1].",
-             .infer = float_operands,
-             .eval = map_floats([](double a) { return std::atanh(a); }),
-             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
-               return {g / ((1.0 - x[0]) * (x[0] + 1.0))};
-             },
-             .lower = lower_atanh,
-             .flops = flops_of(Prim::log1p) + flops_of(Prim::div) + 6,
-             .domain = kBelowOne});
+constexpr ir::Op kAtanh = checked(
+    {.name = "atanh",
+     .arity = 1,
+     .kind = OpClass::pointwise,
+     .doc = "The number whose hyperbolic tangent is a; NaN outside [-1, 1].",
+     .infer = float_operands,
+     .eval = map_floats([](double a) { return std::atanh(a); }),
+     .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g / ((1.0 - x[0]) * (x[0] + 1.0))}; },
+     .lower = lower_atanh,
+     .flops = flops_of(Prim::log1p) + flops_of(Prim::div) + 6,
+     .domain = kBelowOne});
 
 }  // namespace tilewright::ops

@@ -57,7 +57,8 @@ namespace {
 Value right_of_diagonal(std::string_view op, Value x) {
   const Shape& shape = x.shape();
   const int rank = shape.rank();
-  if (rank < 2) fail(x, fmt::format("{}: wants matrices (.., rows, columns), got {}", op, to_string(x.type())));
+  if (rank < 2)
+    fail(x, fmt::format("{}: wants matrices (.., rows, columns), got {}", op, to_string(x.type())));
   const Shape matrix{shape[rank - 2], shape[rank - 1]};
   return iota(*x.graph, matrix, 1) - iota(*x.graph, matrix, 0);
 }

@@ -70,7 +70,8 @@ Parts positional(double x, DType dtype, int precision) {
     trim_zeros(out.fraction);
     return out;
   }
-  if (exponent < 0) return {sign + "0", std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits, ""};
+  if (exponent < 0)
+    return {sign + "0", std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits, ""};
   const auto before = static_cast<std::size_t>(exponent) + 1;
   std::string whole = digits.substr(0, before);
   whole.append(before - whole.size(), '0');
@@ -79,22 +80,30 @@ Parts positional(double x, DType dtype, int precision) {
   return {sign + whole, fraction, ""};
 }
 
-Parts scientific(double x, DType dtype, int precision) {
-  Decimal d = shortest(std::fabs(x), dtype);
-  if (precision >= 0 && static_cast<int>(d.digits.size()) - 1 > precision)
-    d = parsed(text_of(std::fabs(x), std::chars_format::scientific, precision));
-  std::string fraction = d.digits.substr(1);
-  trim_zeros(fraction);
+Parts scientific_parts(double x, const Decimal& d) {
   const std::string power = std::to_string(std::abs(d.exponent));
-  return {(std::signbit(x) ? "-" : "") + d.digits.substr(0, 1), fraction,
+  return {(std::signbit(x) ? "-" : "") + d.digits.substr(0, 1), d.digits.substr(1),
           (d.exponent < 0 ? "-" : "+") + std::string(power.size() < 2 ? 1 : 0, '0') + power};
+}
+
+// x rounded to so many digits behind the point.
+Parts scientific_exactly(double x, int digits) {
+  return scientific_parts(x, parsed(text_of(std::fabs(x), std::chars_format::scientific, digits)));
+}
+
+Parts scientific(double x, DType dtype, int precision) {
+  const Decimal d = shortest(std::fabs(x), dtype);
+  const bool rounds = precision >= 0 && static_cast<int>(d.digits.size()) - 1 > precision;
+  Parts out = rounds ? scientific_exactly(x, precision) : scientific_parts(x, d);
+  trim_zeros(out.fraction);
+  return out;
 }
 
 std::string padded_left(const std::string& text, std::size_t width, char with = ' ') {
   return std::string(width - std::min(width, text.size()), with) + text;
 }
-std::string padded_right(const std::string& text, std::size_t width, char with = ' ') {
-  return text + std::string(width - std::min(width, text.size()), with);
+std::string padded_right(const std::string& text, std::size_t width) {
+  return text + std::string(width - std::min(width, text.size()), ' ');
 }
 
 std::string not_finite(double x) { return std::isnan(x) ? "nan" : x < 0 ? "-inf" : "inf"; }
@@ -135,12 +144,15 @@ std::vector<std::string> float_texts(std::span<const double> numbers, DType dtyp
   std::vector<std::string> texts;
   texts.reserve(numbers.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const Parts& p = parts[i];
+    Parts& p = parts[i];
+    // Where others have more digits, those of the number itself, and not zeros, follow the shortest ones.
+    if (exponents && std::isfinite(numbers[i]) && p.fraction.size() < behind)
+      p = scientific_exactly(numbers[i], static_cast<int>(behind));
     if (!std::isfinite(numbers[i]))
       texts.push_back(padded_left(not_finite(numbers[i]), before + tail));
     else if (exponents)
-      texts.push_back(padded_left(p.whole, before) + '.' + padded_right(p.fraction, behind, '0') + 'e' +
-                      p.exponent[0] + padded_left(p.exponent.substr(1), power, '0'));
+      texts.push_back(padded_left(p.whole, before) + '.' + p.fraction + 'e' + p.exponent[0] +
+                      padded_left(p.exponent.substr(1), power, '0'));
     else
       texts.push_back(padded_left(p.whole, before) + '.' + padded_right(p.fraction, behind));
   }

@@ -93,7 +93,7 @@ Tensor operator~(const Arg& a) { return bit_not(a.tensor, a.where); }
 Tensor operator!(const Arg& a) { return logical_not(a.tensor, a.where); }
 
 #define TW_ASSIGNMENT(symbol, function) \
-  Tensor& operator symbol(Tensor& a, const Arg& b) { return a = function(a, b, b.where); }
+  Tensor& operator symbol(Tensor & a, const Arg & b) { return a = function(a, b, b.where); }
 TW_ASSIGNMENT(+=, add)
 TW_ASSIGNMENT(-=, sub)
 TW_ASSIGNMENT(*=, mul)

@@ -50,7 +50,9 @@ void check(const Tensor& x, const Indices& indices) {
         "more than one index tensor: element() picks elements by an index tensor for each axis; index one "
         "axis after another to combine them otherwise");
   if (tensors == 1 && !stands_beside_positions(indices))
-    fail("an index tensor and a position with others between them: write the positions first, x[{...}][{...}]");
+    fail(
+        "an index tensor and a position with others between them: write the positions first, "
+        "x[{...}][{...}]");
   for (const IndexItem& item : indices.items)
     if (const Tensor* index = std::get_if<Tensor>(&item.value);
         index && index->defined() && is_bool(index->dtype()))
@@ -109,7 +111,8 @@ Tensor Tensor::operator[](const Indices& indices) const {
   Tensor viewed = views ? detail::apply(kName, {*this}, write, indices.where).at(0) : *this;
   for (const IndexItem& item : indices.items)
     if (const Tensor* index = std::get_if<Tensor>(&item.value))
-      return detail::alias(kName, [&] { return take(viewed, *index, std::max(axis_to_pick, 0), indices.where); });
+      return detail::alias(kName,
+                           [&] { return take(viewed, *index, std::max(axis_to_pick, 0), indices.where); });
   return viewed;
 }
 

@@ -5,15 +5,15 @@ namespace tilewright {
 
 #define TW_FUNCTION(f) \
   Tensor Tensor::f(const Location& where) const { return tilewright::f(*this, where); }
-#define TW_COMPOSITE_OF(f, parameter, usual, ...)                    \
+#define TW_COMPOSITE_OF(f, parameter, usual, ...)                   \
   Tensor Tensor::f(double parameter, const Location& where) const { \
-    return tilewright::f(*this, parameter, where);                   \
+    return tilewright::f(*this, parameter, where);                  \
   }
 #include <tilewright/ops/unary.def>
 
-#define TW_REDUCTION(f)                                                         \
+#define TW_REDUCTION(f)                                                        \
   Tensor Tensor::f(const Axes& axes, Keep keep, const Location& where) const { \
-    return tilewright::f(*this, axes, keep, where);                             \
+    return tilewright::f(*this, axes, keep, where);                            \
   }
 #include <tilewright/tensor/reductions.def>
 

@@ -35,8 +35,8 @@ ir::Value constant(ir::Graph& graph, const Number& n) {
                            : ops::constant_int(graph, n.dtype, {}, n.whole);
 }
 
-// Recorded with the numbers as constants where a function is; else run by a kernel that takes them, and serves
-// other sizes.
+// Recorded with the numbers as constants where a function is; else run by a kernel that takes them, and
+// serves other sizes.
 Tensor make(Context& context, const Made& made, const Location& where) {
   const std::shared_ptr<detail::ContextState>& state = context.state();
   const std::lock_guard lock(state->mutex);
@@ -102,7 +102,8 @@ Tensor Context::whole_range(const WholeRange& range, DType dtype, const Location
   // In 128 bits: the distance of two i64 is in none.
   using Wide = __int128;
   const Wide distance = Wide{stop} - start;
-  const Wide count = distance == 0 || (distance > 0) != (step > 0) ? Wide{0} : (distance - (step > 0 ? 1 : -1)) / step + 1;
+  const Wide count =
+      distance == 0 || (distance > 0) != (step > 0) ? Wide{0} : (distance - (step > 0 ? 1 : -1)) / step + 1;
   if (count > std::numeric_limits<Index>::max())
     throw Error(fmt::format("arange: from {} to {} by {} are too many numbers", start, stop, step), where);
   const auto last = count > 0 ? static_cast<Index>(start + (count - 1) * step) : start;
@@ -125,7 +126,8 @@ Tensor Context::arange(double start, double stop, double step, DType dtype, cons
   const double count = std::ceil((stop - start) / step);
   constexpr double kMost = 0x1p62;  // far more than any memory holds
   if (!(count < kMost))
-    throw Error(fmt::format("arange: from {} to {} by {} is no number of elements", start, stop, step), where);
+    throw Error(fmt::format("arange: from {} to {} by {} is no number of elements", start, stop, step),
+                where);
   const Index length = count > 0 ? static_cast<Index>(count) : 0;
   const double last = start + static_cast<double>(length - 1) * step;
   if (is_integer(dtype) && length > 0)

@@ -108,11 +108,11 @@ class Tensor {
   // The same elements on another device; the tensor itself where it is there. Inside compile() a graph break.
   Tensor to(const std::string& device, const Location& where = Location::current()) const;
 
-  // A part of the tensor, with NumPy's meaning: x[0], x[-1], x[slice(1, 5)], x[{0, ellipsis, newaxis}] (a list
-  // in braces has an index for each axis, from the first). An index tensor of integers picks along its axis
-  // as take() does: -1 does not count from the end there; a list has one at most. A new tensor: to change
-  // elements, see where() and update_slice(). Throws Error on a position out of range, more indices than axes,
-  // a second ellipsis.
+  // A part of the tensor, with NumPy's meaning: x[0], x[-1], x[slice(1, 5)], x[{0, ellipsis, newaxis}] (a
+  // list in braces has an index for each axis, from the first). An index tensor of integers picks along its
+  // axis as take() does: -1 does not count from the end there; a list has one at most. A new tensor: to
+  // change elements, see where() and update_slice(). Throws Error on a position out of range, more indices
+  // than axes, a second ellipsis.
   Tensor operator[](const Indices& indices) const;
 
   // Functions as methods: x.exp() is exp(x), x.sum(0) is sum(x, 0). What they do, and what their errors are
