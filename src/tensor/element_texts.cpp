@@ -108,6 +108,13 @@ std::string padded_right(const std::string& text, std::size_t width) {
 
 std::string not_finite(double x) { return std::isnan(x) ? "nan" : x < 0 ? "-inf" : "inf"; }
 
+// From here on numbers are written with an exponent: where a type's digits end (10^digits10), of f64 at
+// `most`.
+double large(DType dtype, double most) {
+  constexpr double kF32 = 1e6, kNarrow = 1e3;  // f16 has 3 digits; the other narrow types are printed as it
+  return dtype == DType::f64 ? most : dtype == DType::f32 ? kF32 : kNarrow;
+}
+
 // Whether the numbers spread so far that they are written with exponents. NumPy compares in their own type.
 bool wants_exponents(std::span<const double> numbers, DType dtype) {
   double least = 0, most = 0;
@@ -120,7 +127,7 @@ bool wants_exponents(std::span<const double> numbers, DType dtype) {
   if (most == 0) return false;
   const DType compares = dtype == DType::f64 || dtype == DType::f16 ? dtype : DType::f32;
   const auto rounded = [&](double v) { return round_to(compares, v); };
-  return most >= rounded(1e8) || least < rounded(1e-4) || rounded(most / least) > 1000;
+  return most >= large(dtype, 1e8) || least < rounded(1e-4) || rounded(most / least) > 1000;
 }
 
 std::vector<std::string> float_texts(std::span<const double> numbers, DType dtype, int precision) {
@@ -188,8 +195,8 @@ std::string scalar_text(const char* data, DType dtype) {
   if (!is_float(dtype)) return std::to_string(load_i64(data, dtype));
   const double x = load_f64(data, dtype);
   if (!std::isfinite(x)) return not_finite(x);
-  constexpr double kLeast = 1e-4, kMost = 1e16;  // from here on with an exponent, as Python's repr()
-  if (x == 0 || (std::fabs(x) >= kLeast && std::fabs(x) < kMost)) {
+  constexpr double kLeast = 1e-4, kMost = 1e16;  // Python's own
+  if (x == 0 || (std::fabs(x) >= kLeast && std::fabs(x) < large(dtype, kMost))) {
     const Parts p = positional(x, dtype, -1);
     return p.whole + '.' + (p.fraction.empty() ? "0" : p.fraction);
   }

@@ -46,7 +46,7 @@ TEST_P(Indexing, HasNumPysMeaning) {
   EXPECT_EQ(x_[newaxis].shape(), (Shape{1, 3, 4, 5}));
   EXPECT_EQ(x_[ellipsis].shape(), (Shape{3, 4, 5}));
   EXPECT_EQ(x_[{}].shape(), (Shape{3, 4, 5}));
-  EXPECT_EQ(x_[{slice(), slice(2)}].shape(), (Shape{3, 2, 5}));
+  EXPECT_EQ((x_[{slice(), slice(2)}].shape()), (Shape{3, 2, 5}));
 }
 
 TEST_P(Indexing, PicksByATensorAlongItsAxis) {
@@ -56,7 +56,7 @@ TEST_P(Indexing, PicksByATensorAlongItsAxis) {
   expect(x_[{ellipsis, at_[0]}][{0, slice(2)}], {2, 2}, {2, 0, 7, 5});
   expect(x_[{1, at_[1], newaxis, slice(2)}], {2, 1, 2}, {25, 26, 25, 26});
   const auto compiled = compile([](const Tensor& x, const Tensor& at) { return x[{1, at}]; });
-  EXPECT_EQ(compiled(x_, at_).to_vector<Index>(), x_[{1, at_}].to_vector<Index>());
+  EXPECT_EQ(compiled(x_, at_).to_vector<Index>(), (x_[{1, at_}].to_vector<Index>()));
 }
 
 TEST_P(Indexing, HasAGradient) {

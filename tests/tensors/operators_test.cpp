@@ -93,7 +93,7 @@ TEST_P(Operators, TakeAxesAsANumberOrAList) {
   EXPECT_EQ(var(x, 0, 1).shape(), (Shape{3, 4}));
   EXPECT_EQ(std(x, {0, 1}).shape(), (Shape{4}));
   EXPECT_EQ(flip(x, 0)[0].to_vector<float>(), x[1].to_vector<float>());
-  EXPECT_EQ(flip(x, {0, 1})[{0, 0}].to_vector<float>(), x[{1, 2}].to_vector<float>());
+  EXPECT_EQ((flip(x, {0, 1})[{0, 0}].to_vector<float>()), (x[{1, 2}].to_vector<float>()));
   static_assert(!std::is_convertible_v<bool, Axes> && !std::is_convertible_v<double, Axes>);
 }
 
