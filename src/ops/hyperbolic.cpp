@@ -22,9 +22,9 @@ V other_leg(const V& x) {
   return sqrt((1.0 - x) * (x + 1.0));
 }
 
-// Functions that are odd are computed of |x|. The sign of a zero and a NaN stay.
+// Functions that are odd are computed of |x|. Of a zero, whose sign sign() need not keep, they are it.
 tile::Value with_sign_of(tile::Builder& k, const tile::Value& x, const tile::Value& magnitude) {
-  return magnitude * k.apply(Prim::sign, {x});
+  return where(x == 0.0, x, magnitude * k.apply(Prim::sign, {x}));
 }
 
 // exp(a) / 2, where exp(a) is infinite and its half may not be.
@@ -114,7 +114,7 @@ constexpr ir::Op kSinh =
              .eval = map_floats([](double a) { return std::sinh(a); }),
              .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g * cosh(x[0])}; },
              .lower = lower_sinh,
-             .flops = flops_of(Prim::expm1) + flops_of(Prim::exp) + flops_of(Prim::div) + 10});
+             .flops = flops_of(Prim::expm1) + flops_of(Prim::exp) + flops_of(Prim::div) + 12});
 
 constexpr ir::Op kCosh =
     checked({.name = "cosh",
@@ -162,7 +162,7 @@ constexpr ir::Op kAtanh = checked(
      .eval = map_floats([](double a) { return std::atanh(a); }),
      .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g / ((1.0 - x[0]) * (x[0] + 1.0))}; },
      .lower = lower_atanh,
-     .flops = flops_of(Prim::log1p) + flops_of(Prim::div) + 6,
+     .flops = flops_of(Prim::log1p) + flops_of(Prim::div) + 8,
      .domain = kBelowOne});
 
 }  // namespace tilewright::ops

@@ -43,6 +43,7 @@ std::vector<double> arguments(DType dtype) {
     for (const double sign : {-1.0, 1.0}) out.push_back(1 + sign * std::ldexp(1.0, -e));
   for (const double x : {0.0, 1.0, 2.0, 88.7, 88.8, 89.3, 89.5, 709.7, 709.9, 710.4, 710.6}) out.push_back(x);
   for (double& x : out) x = round_to(dtype, x);
+  out.push_back(std::numeric_limits<double>::infinity());
   const std::size_t n = out.size();
   for (std::size_t i = 0; i < n; ++i) out.push_back(-out[i]);
   return out;
@@ -79,8 +80,14 @@ class Elementary : public ::testing::TestWithParam<std::tuple<const char*, DType
 TEST_P(Elementary, AreAccurateEverywhere) {
   const std::vector<double> x = arguments(dtype_);
   const Tensor t = ctx_.from(x, {static_cast<Index>(x.size())}, dtype_);
-  for (const Function& f : kFunctions)
-    expect_near(f.name, x, f.apply(t, Location::current()), [&](std::size_t i) { return f.value(x[i]); }, 8);
+  for (const Function& f : kFunctions) {
+    const Tensor y = f.apply(t, Location::current());
+    expect_near(f.name, x, y, [&](std::size_t i) { return f.value(x[i]); }, 8);
+    const std::vector<double> values = y.to_vector<double>();
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (x[i] == 0 && f.value(x[i]) == 0)
+        EXPECT_EQ(std::signbit(values[i]), std::signbit(f.value(x[i]))) << f.name << " of " << x[i];
+  }
 }
 
 TEST_P(Elementary, HaveAccurateGradients) {
@@ -104,22 +111,6 @@ TEST_P(Elementary, HaveAccurateGradients) {
   }
 }
 
-TEST_P(Elementary, KeepTheSignsOfZerosAndInfinities) {
-  const double inf = std::numeric_limits<double>::infinity();
-  const Tensor t = ctx_.from(std::vector<double>{-0.0, 0.0, -inf, inf}, {4}, dtype_);
-  for (const Function& f : kFunctions) {
-    const std::vector<double> got = f.apply(t, Location::current()).to_vector<double>();
-    const std::vector<double> x = t.to_vector<double>();
-    for (std::size_t i = 0; i < 4; ++i) {
-      const auto want = static_cast<double>(f.value(x[i]));
-      EXPECT_EQ(std::isnan(got[i]), std::isnan(want)) << f.name << " of " << x[i];
-      if (std::isnan(want)) continue;
-      EXPECT_EQ(std::signbit(got[i]), std::signbit(want)) << f.name << " of " << x[i];
-      EXPECT_LE(distance(got[i], want), 4) << f.name << " of " << x[i];
-    }
-  }
-}
-
 TEST_P(Elementary, OfTwoNumbersAreAccurateEverywhere) {
   const std::vector<double> some = arguments(dtype_);
   std::vector<double> a, b;
@@ -130,11 +121,16 @@ TEST_P(Elementary, OfTwoNumbersAreAccurateEverywhere) {
   expect_near(
       "hypot", a, hypot(ta, tb), [&](std::size_t i) { return std::hypot(Real{a[i]}, Real{b[i]}); }, 4);
   const auto sum_of_exps = [&](std::size_t i) {
+    if (a[i] == b[i]) return a[i] + std::numbers::ln2_v<Real>;
     return std::max<Real>(a[i], b[i]) + std::log1p(std::exp(-std::fabs(Real{a[i]} - b[i])));
   };
   // The two parts of the sum cancel where the result is near 0: near in units of the larger operand.
   const std::vector<double> got = logaddexp(ta, tb).to_vector<double>();
   for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isinf(sum_of_exps(i))) {
+      EXPECT_EQ(got[i], sum_of_exps(i)) << a[i] << ' ' << b[i];
+      continue;
+    }
     const Real size = std::max<Real>(std::fabs(std::max(a[i], b[i])), 1);
     EXPECT_LE(std::fabs(got[i] - sum_of_exps(i)), 4 * size * 2 * unit_roundoff(dtype_))
         << a[i] << ' ' << b[i];
