@@ -44,7 +44,9 @@ def read_table(path):
 def folder_of(path, allowed):
     """The row that a file, given relative to the root, belongs to; None where there is none."""
     parts = path.parts
-    if parts == ("include", "tilewright", "fmt.h") or (path.suffix == ".hpp" and parts[:2] == ("include", "tilewright") and len(parts) == 3):
+    if path.suffix == ".hpp" and parts[:2] == ("include", "tilewright") and len(parts) == 3:
+        return "umbrella"
+    if parts == ("include", "tilewright", "fmt.h"):
         return "umbrella"
     if parts == ("include", "tilewright", "version.h"):
         return "base"
