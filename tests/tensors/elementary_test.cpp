@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
 
@@ -85,8 +86,9 @@ TEST_P(Elementary, AreAccurateEverywhere) {
     expect_near(f.name, x, y, [&](std::size_t i) { return f.value(x[i]); }, 8);
     const std::vector<double> values = y.to_vector<double>();
     for (std::size_t i = 0; i < x.size(); ++i)
-      if (x[i] == 0 && f.value(x[i]) == 0)
+      if (x[i] == 0 && f.value(x[i]) == 0) {
         EXPECT_EQ(std::signbit(values[i]), std::signbit(f.value(x[i]))) << f.name << " of " << x[i];
+      }
   }
 }
 
