@@ -42,6 +42,7 @@ TEST_P(Ranges, GoFromStartUpToStop) {
   EXPECT_EQ(ctx_.arange(-most, most, most).to_vector<Index>(), (std::vector<Index>{-most, 0}));
   // np.arange(0, 1, 0.1) and np.arange(1., -1., -.75)
   std::vector<double> tenths;
+  tenths.reserve(10);
   for (int i = 0; i < 10; ++i) tenths.push_back(static_cast<float>(i * 0.1));
   EXPECT_EQ(both([&] { return ctx_.arange(0, 1, 0.1); }), tenths);
   EXPECT_EQ(both([&] { return ctx_.arange(1.0, -1.0, -0.75, DType::f64); }),
@@ -52,6 +53,7 @@ TEST_P(Ranges, GoFromStartUpToStop) {
 TEST_P(Ranges, OfLinspaceEndAtStop) {
   for (const Index n : {2, 3, 7, 50, 51}) {
     std::vector<double> want;
+    want.reserve(static_cast<std::size_t>(n));
     for (Index i = 0; i < n; ++i)
       want.push_back(i == n - 1 ? 1.7
                                 : -0.3 + static_cast<double>(i) * ((1.7 + 0.3) / static_cast<double>(n - 1)));
