@@ -140,6 +140,9 @@ TEST_F(Trees, OfAnotherStructureAreAnotherProgram) {
   EXPECT_EQ(numbers_of(scaled(a, 2.5, true)), Floats(4, -2.5f));
   EXPECT_EQ(numbers_of(scaled(a, 3, false)), Floats(4, 3));
   EXPECT_EQ(scaled.report().size(), 3u);
+  // Numbers that change at every call do not fill the memory: what was not called for long is dropped.
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(numbers_of(scaled(a, i, false))[0], static_cast<float>(i));
+  EXPECT_EQ(scaled.report().size(), 64u);
 }
 
 TEST_F(Trees, ResultsMayDifferInStructureWithTheSizes) {
