@@ -68,13 +68,13 @@ def check(page, program):
     if run.returncode:
         sys.exit(f"page_program: {page.name}: its program ended with {run.returncode}\n{run.stdout}{run.stderr}")
     printed = [run.stdout] if is_whole(blocks) else run.stdout.split("\f")[:-1]
-    new, good = page.read_text(), True
+    new, good, mendable = page.read_text(), True, True
     for (code, text), output in reversed(list(zip(blocks, printed))):
         shown = text["text"] if text else ""
         difference = list(difflib.unified_diff(steady(shown), steady(output), page.name, "printed", lineterm=""))
         if not difference:
             continue
-        good = False
+        good, mendable = False, mendable and text is not None
         if text:
             new = new[:text.start("text")] + output + new[text.end("text"):]
         line = new.count("\n", 0, code.start()) + 1
@@ -82,9 +82,9 @@ def check(page, program):
         print("\n".join(difference))
     if good:
         return
-    if os.environ.get("TILEWRIGHT_UPDATE") and new != page.read_text():
+    if os.environ.get("TILEWRIGHT_UPDATE"):
         page.write_text(new)
-    else:
+    if not (os.environ.get("TILEWRIGHT_UPDATE") and mendable):
         sys.exit(f"page_program: {page.name} and its program differ; TILEWRIGHT_UPDATE=1 rewrites what is shown")
 
 
