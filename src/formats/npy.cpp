@@ -48,10 +48,10 @@ void save_npy(const std::string& path, const Tensor& tensor, const Location& whe
   using namespace formats;
   in_file("save_npy", path, where, [&] {
     const std::string header = npy_header(tensor.dtype(where), tensor.shape(where));
-    const HostElements elements(tensor, where);
+    const KeptBytes elements = host_elements(tensor, where);
     SafeFile file(path);
     file.write(header);
-    file.write(elements.bytes());
+    file.write(elements.bytes);
     file.sync();
     file.publish();
   });

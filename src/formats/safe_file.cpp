@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -39,12 +40,16 @@ void SafeFile::fail(const char* what) {
       fmt::format("it could not be {}: {}; what was there before is unchanged", what, std::strerror(errno)));
 }
 
-void SafeFile::write(Bytes bytes) {
+void SafeFile::write(Bytes bytes) { write_at(end_, bytes); }
+
+void SafeFile::write_at(std::uint64_t offset, Bytes bytes) {
+  end_ = std::max(end_, offset + bytes.size());
   while (!bytes.empty()) {
-    const ssize_t done = ::write(file_, bytes.data(), bytes.size());
+    const ssize_t done = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
     if (done == 0) errno = ENOSPC;
     if (done <= 0) fail("written");
+    offset += static_cast<std::uint64_t>(done);
     bytes = bytes.subspan(static_cast<std::size_t>(done));
   }
 }

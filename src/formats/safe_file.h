@@ -17,7 +17,8 @@ class SafeFile {
   SafeFile(const SafeFile&) = delete;
   SafeFile& operator=(const SafeFile&) = delete;
 
-  void write(Bytes bytes);
+  void write(Bytes bytes);  // behind what was written
+  void write_at(std::uint64_t offset, Bytes bytes);
   void write(std::string_view text) { write(bytes_of(text)); }
   void sync();     // what was written is on the disk, and no more follows
   void publish();  // after sync()
@@ -27,6 +28,7 @@ class SafeFile {
   [[noreturn]] void fail(const char* what);
   std::string path_, temporary_;
   int file_ = -1;
+  std::uint64_t end_ = 0;
 };
 
 }  // namespace tilewright::formats

@@ -70,7 +70,7 @@ std::unique_ptr<SafeFile> write_file(const std::string& path, const Group& tenso
   auto file = std::make_unique<SafeFile>(path);
   file->write(header);
   for (const NamedTensor* t : tensors)
-    of_tensor(t->name, [&] { file->write(HostElements(t->tensor, where).bytes()); });
+    of_tensor(t->name, [&] { file->write(host_elements(t->tensor, where).bytes); });
   file->sync();
   return file;
 }
