@@ -1,11 +1,11 @@
 // .npz files: an .npy for each tensor.
+#include "base/safe_file.h"
 #include "formats/in_file.h"
 #include "formats/mapped_file.h"
 #include "formats/named_check.h"
 #include "formats/npy_array.h"
 #include "formats/npy_header.h"
 #include "formats/npz_names.h"
-#include "formats/safe_file.h"
 
 #include <tilewright/formats/npz.h>
 
@@ -77,10 +77,10 @@ void save_npz(const std::string& path, const NamedTensors& tensors, const NpzOpt
     members.reserve(tensors.size());
     for (const NamedTensor& t : tensors)
       of_tensor(t.name, [&] { members.push_back(member_of(t, options, where)); });
-    SafeFile file(path);
-    write_zip(members, [&](std::uint64_t offset, Bytes bytes) { file.write_at(offset, bytes); });
-    file.sync();
-    file.publish();
+    SafeFile file = SafeFile::create(path).value();
+    write_zip(members, [&](std::uint64_t offset, Bytes bytes) { file.write_at(offset, bytes).value(); });
+    file.finish().value();
+    file.publish().value();
   });
 }
 

@@ -225,13 +225,15 @@ Counts fuzz(const Format& format, std::uint64_t seed, double seconds) {
 
 int main(int argc, char** argv) {
   CLI::App app("Mutates valid files and reads them.");
-  std::string wanted = "all";
+  std::string wanted = "all", shard = "0/1";
   std::uint64_t seed = 1;
   double seconds = 1;
   app.add_option("--format", wanted, "npy, npz, safetensors, index, all");
   app.add_option("--seed", seed, "of the mutations");
+  app.add_option("--shard", shard, "i/n: of n seeds, beginning with --seed, the i-th");
   app.add_option("--seconds", seconds, "for each format");
   CLI11_PARSE(app, argc, argv);
+  seed += std::stoull(shard);
   bool known = false;
   for (const Format& format : all_formats()) {
     if (wanted != "all" && wanted != format.name) continue;
