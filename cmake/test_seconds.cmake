@@ -2,9 +2,9 @@
 # After a whole run: sort -k3 -n -r build/Testing/Temporary/CTestCostData.txt
 foreach(row
     headers=75 units=55 compile=150 cpu=110 graphs=105 cuda_emulation_0=32 cuda_emulation_1=32 cuda_emulation_2=32 cuda_emulation_3=32
-    graph_properties_on_cpu_0=45 graph_properties_on_cpu_1=45 graphs_on_cpu_0=45 graphs_on_cpu_1=45 graphs_on_reference=60
+    graph_properties_on_cpu_0=33 graph_properties_on_cpu_1=33 graphs_on_cpu_0=34 graphs_on_cpu_1=34 graphs_on_reference=42
     ops_on_cpu_0=52 ops_on_cpu_1=52 cuda_compiles_for_sm_80=60 cuda_compiles_for_sm_90a=65 cuda_compiles_for_sm_100=25
-    cuda_compiles_for_sm_120=25 lab_pairs=54 tw=47 judged_on_reference_0=45 judged_on_reference_1=45 judged_on_cpu_0=28
+    cuda_compiles_for_sm_120=25 lab_pairs=54 tw=47 judged_on_reference_0=34 judged_on_reference_1=34 judged_on_cpu_0=28
     judged_on_cpu_1=28 cuda=38 product_programs_on_cpu_0=19 product_programs_on_cpu_1=19 kernels_on_cpu_0=16 kernels_on_cpu_1=16
     products_on_cpu_0=15 products_on_cpu_1=15 judged_cases_on_cpu=14 judged_cases_on_avx2=14 judge_finds_planted_mistakes=13
     replay_short=15 product_programs_on_reference=11)

@@ -46,6 +46,8 @@ def folder_of(path, allowed):
     parts = path.parts
     if path.suffix == ".hpp" and parts[:2] == ("include", "tilewright") and len(parts) == 3:
         return "umbrella"
+    if parts == ("include", "tilewright", "fmt.h"):
+        return "umbrella"
     if parts == ("include", "tilewright", "version.h"):
         return "base"
     if parts[0] == "src":

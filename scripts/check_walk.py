@@ -22,7 +22,7 @@ def behind(text, line, added):
 def main():
     walk = (ROOT / "docs/tour.md").read_text().split("\n## 9.")[1]
     row = re.search(r"^```c\+\+\n(.*?)^```$", walk, re.MULTILINE | re.DOTALL)[1]
-    line = re.search(r"`(TW_FLOAT\(log10, Log10\))`", walk)[1]
+    line = re.search(r"`(TW_FLOAT\(logit, Logit\))`", walk)[1]
     listed = "include/tilewright/ops/unary.def"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -31,7 +31,7 @@ def main():
         rows = (ROOT / "src/ops/elementary.cpp").read_text()
         (folder / "elementary.cpp").write_text(rows.replace("constexpr ir::Op kLog1p", row + "\nconstexpr ir::Op kLog1p"))
         (folder / "use.cpp").write_text("#include <tilewright/tilewright.hpp>\n"
-                                        "tilewright::Tensor use(const tilewright::Tensor& x) { return tilewright::log10(x); }\n")
+                                        "tilewright::Tensor use(const tilewright::Tensor& x) { return tilewright::logit(x); }\n")
         for source in [folder / "elementary.cpp", folder / "use.cpp", *(ROOT / source for source in MADE_OF_THE_LIST)]:
             done = subprocess.run([sys.argv[1], "-std=c++20", "-fsyntax-only", "-DFMT_SHARED", f"-I{folder}", f"-I{ROOT}/include",
                                    f"-I{ROOT}/src", source], capture_output=True, text=True)

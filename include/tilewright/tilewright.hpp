@@ -16,6 +16,7 @@
 #include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/gradient.h>
 #include <tilewright/tensor/out_of_memory.h>
+#include <tilewright/tensor/print.h>
 #include <tilewright/tensor/tensor.h>
 #include <tilewright/tensor/tile_function.h>
 #include <tilewright/tensor/tree.h>

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <ostream>
 
 #include "base/float_format.h"
 
@@ -103,6 +104,7 @@ double to_odd_f64(std::int64_t value) {
 }  // namespace
 
 std::string_view name(DType dtype) { return row(dtype).name; }
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
 
 std::optional<DType> parse_dtype(std::string_view text) {
   for (const Row& r : kRows) {

@@ -3,6 +3,8 @@
 
 #include <fmt/ranges.h>
 
+#include <ostream>
+
 namespace tilewright {
 
 Index Shape::size() const {
@@ -12,6 +14,8 @@ Index Shape::size() const {
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape.extents(), ",")); }
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
 
 Strides row_major_strides(const Shape& shape) {
   Strides strides(static_cast<std::size_t>(shape.rank()));

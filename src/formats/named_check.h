@@ -1,7 +1,7 @@
 // What every file of named tensors asks of the names.
 #pragma once
 
-#include <tilewright/formats/named_tensor.h>
+#include <tilewright/tensor/named_tensor.h>
 
 namespace tilewright::formats {
 

@@ -2,6 +2,7 @@
 #include "ops/row_parts.h"
 
 #include <limits>
+#include <numbers>
 
 namespace tilewright::ops {
 
@@ -47,6 +48,24 @@ Grads atan2_vjp(Args x, const Attrs&, Value, Value g) {
   const Value up = x[0] / larger, along = x[1] / larger;
   const Value scaled = g / (up * up + along * along) / larger;
   return {scaled * along, -(scaled * up)};
+}
+
+// By the quotient of the two, whose square neither overflows nor, where it counts, vanishes.
+tile::Value lower_hypot(tile::Builder&, std::span<const tile::Value> x, const Attrs&) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const tile::Value a = abs(x[0]), b = abs(x[1]), longer = max(a, b), ratio = min(a, b) / longer;
+  const tile::Value length = where(longer == 0.0, longer, longer * sqrt(ratio * ratio + 1.0));
+  return where((a == kInfinity) | (b == kInfinity), kInfinity, length);  // of a NaN, too: C99
+}
+
+// Beside the larger only e to the power -|a - b| is added. Equal infinities have no difference.
+tile::Value lower_logaddexp(tile::Builder&, std::span<const tile::Value> x, const Attrs&) {
+  return where(x[0] == x[1], x[0] + std::numbers::ln2, max(x[0], x[1]) + log1p(exp(-abs(x[0] - x[1]))));
+}
+
+Grads logaddexp_vjp(Args x, const Attrs&, Value, Value g) {
+  const Value apart = where(bit_and(eq(x[0], x[1]), isinf(x[0])), 0.0, x[0] - x[1]);
+  return {g * sigmoid(apart), g * sigmoid(-apart)};
 }
 
 }  // namespace
@@ -127,6 +146,31 @@ constexpr ir::Op kAtan2 = checked({.name = "atan2",
                                    .lower = apply_prim<Prim::atan2>,
                                    .flops = flops_of(Prim::atan2),
                                    .domain = {.low = 0.25, .high = 4}});
+
+constexpr ir::Op kHypot = checked(
+    {.name = "hypot",
+     .arity = 2,
+     .kind = OpClass::pointwise,
+     .doc = "sqrt(a * a + b * b), without overflow between.",
+     .infer = float_operands,
+     .eval = map_floats([](double a, double b) { return std::hypot(a, b); }),
+     .vjp = [](Args x, const Attrs&, Value y, Value g) -> Grads { return {g * (x[0] / y), g * (x[1] / y)}; },
+     .lower = lower_hypot,
+     .flops = flops_of(Prim::div) + flops_of(Prim::sqrt) + 12,
+     .domain = {.low = 0.25, .high = 4}});
+
+constexpr ir::Op kLogAddExp = checked(
+    {.name = "logaddexp",
+     .arity = 2,
+     .kind = OpClass::pointwise,
+     .doc = "log(exp(a) + exp(b)), without overflow between.",
+     .infer = float_operands,
+     .eval = map_floats([](double a, double b) {
+       return a == b ? a + std::numbers::ln2 : std::max(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
+     }),
+     .vjp = logaddexp_vjp,
+     .lower = lower_logaddexp,
+     .flops = flops_of(Prim::exp) + flops_of(Prim::log1p) + 8});
 
 constexpr ir::Op kMinimum =
     checked({.name = "minimum",

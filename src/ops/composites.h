@@ -7,6 +7,15 @@
 
 namespace tilewright::ops {
 
+// --- views (view_composites.cpp)
+Value flatten(Value x, Index first = 0, Index last = -1);  // axes first to last become one
+Value moveaxis(Value x, Index from, Index to);
+Value roll(Value x, Index shift, Index axis);    // what leaves at one end comes in at the other
+Value repeat(Value x, Index count, Index axis);  // each element `count` times, behind one another
+// Zeros above, or below, a diagonal of the last two axes; 0 is the main one, positive ones are above it.
+Value tril(Value x, Index diagonal = 0);
+Value triu(Value x, Index diagonal = 0);
+
 // --- statistics over `axes` (empty: all); integers give f32
 Value mean(Value x, const Axes& axes = {}, Keep keep = Keep::no);
 // Divides by count - ddof.

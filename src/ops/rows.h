@@ -30,7 +30,7 @@ extern const ir::Op kCast, kStopGradient;
 #define TW_FUNCTION(f, literals)
 #include <tilewright/ops/binary.def>
 #undef TW_ROW
-// elementary.cpp and logic.cpp
+// elementary.cpp, hyperbolic.cpp and logic.cpp
 extern const ir::Op kNeg, kAbs, kSign;
 #define TW_ROUNDING(f, Row) extern const ir::Op k##Row;
 #define TW_FLOAT(f, Row) extern const ir::Op k##Row;

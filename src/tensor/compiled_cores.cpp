@@ -1,5 +1,5 @@
 // Compiled functions of trees: a program's arguments are tensors, and each structure has programs of its own.
-#include "tensor/open_mutex.h"
+#include "tensor/limits.h"
 
 #include <tilewright/tensor/compile.h>
 
@@ -69,7 +69,7 @@ CompileOptions of_tensors(const CompileOptions& options, std::span<const std::si
 struct CompiledCores::State {
   struct Known {
     Structure structure;
-    std::unique_ptr<CompiledCore> core;
+    std::shared_ptr<CompiledCore> core;  // threads may be in it that is dropped
   };
   LeavesFunction function;
   CompileOptions options;
@@ -82,33 +82,34 @@ CompiledCores::CompiledCores(LeavesFunction function, CompileOptions options, bo
     : state_(std::make_unique<State>(std::move(function), std::move(options), of_list)) {}
 CompiledCores::~CompiledCores() = default;
 
-CompiledCore& CompiledCores::of(const Structure& structure, std::span<const std::size_t> ends,
-                                const Location& where) {
+std::shared_ptr<CompiledCore> CompiledCores::of(const Structure& structure, std::span<const std::size_t> ends,
+                                                const Location& where) {
   const std::lock_guard lock(state_->mutex);
   auto& known = state_->known;
   const auto at =
       std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.structure == structure; });
   if (at != known.end()) {
     known.splice(known.begin(), known, at);
-    return *at->core;
+    return at->core;
   }
   std::vector<std::size_t> of_elements;
   if (state_->of_list)
     for (std::size_t i = 0; i < ends.back(); ++i) of_elements.push_back(i + 1);
   CompileOptions options = of_tensors(state_->options, state_->of_list ? of_elements : ends, where);
   known.push_front(
-      {structure, std::make_unique<CompiledCore>(state_->function, structure, std::move(options))});
-  return *known.front().core;
+      {structure, std::make_shared<CompiledCore>(state_->function, structure, std::move(options))});
+  if (known.size() > kMostStructures) known.pop_back();
+  return known.front().core;
 }
 
 std::vector<SpecialisationReport> CompiledCores::report() const {
-  std::vector<const CompiledCore*> cores;
+  std::vector<std::shared_ptr<CompiledCore>> cores;
   {
     const std::lock_guard lock(state_->mutex);
-    for (const State::Known& known : state_->known) cores.push_back(known.core.get());
+    for (const State::Known& known : state_->known) cores.push_back(known.core);
   }
   std::vector<SpecialisationReport> all;
-  for (const CompiledCore* core : cores) {
+  for (const auto& core : cores) {
     std::vector<SpecialisationReport> more = core->report();
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }

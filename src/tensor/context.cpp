@@ -163,32 +163,6 @@ void check_holds(const char* op, DType dtype, Index last, const Location& where)
 }
 }  // namespace
 
-Tensor Context::arange(Index n, DType dtype, const Location& where) {
-  check_shape("arange", {n}, where);
-  check_holds("arange", dtype, n - 1, where);
-  const std::lock_guard lock(state_->mutex);
-  return detail::in_function("arange", where, [&] {
-    const auto write = [&](ir::Graph& graph, Index length) {
-      return ops::cast(ops::iota(graph, Shape{length}, 0), dtype);
-    };
-    DeviceState& device = state_->device(state_->options.device);
-    if (const auto trace = detail::creation_trace(*state_, *device.device))
-      return detail::record(
-                 state_, trace, {},
-                 [&](ir::Graph& graph, const auto&) { return std::vector{write(graph, n)}; }, where)
-          .at(0);
-    const auto graph_of = [&](Index length) {
-      ir::Graph graph("arange");
-      graph.set_outputs({write(graph, length).id});
-      return graph;
-    };
-    const auto longer = [&](std::size_t way) {
-      return way == 0 && n > 1 ? std::optional(graph_of(n + 1)) : std::nullopt;
-    };
-    return run_graph(state_, device, *eager_graph(device, graph_of(n), longer), {}).at(0);
-  });
-}
-
 namespace {
 // A tensor that `write` makes of a new seed.
 Tensor draw(const std::shared_ptr<detail::ContextState>& context, const char* name,

@@ -85,9 +85,26 @@ TW_OPERATOR(|, bit_or)
 TW_OPERATOR(^, bit_xor)
 TW_OPERATOR(<<, shl)
 TW_OPERATOR(>>, shr)
+TW_OPERATOR(&&, logical_and)
+TW_OPERATOR(||, logical_or)
 #undef TW_OPERATOR
 Tensor operator-(const Arg& a) { return neg(a.tensor, a.where); }
 Tensor operator~(const Arg& a) { return bit_not(a.tensor, a.where); }
+Tensor operator!(const Arg& a) { return logical_not(a.tensor, a.where); }
+
+#define TW_ASSIGNMENT(symbol, function) \
+  Tensor& operator symbol(Tensor & a, const Arg & b) { return a = function(a, b, b.where); }
+TW_ASSIGNMENT(+=, add)
+TW_ASSIGNMENT(-=, sub)
+TW_ASSIGNMENT(*=, mul)
+TW_ASSIGNMENT(/=, div)
+TW_ASSIGNMENT(%=, rem)
+TW_ASSIGNMENT(&=, bit_and)
+TW_ASSIGNMENT(|=, bit_or)
+TW_ASSIGNMENT(^=, bit_xor)
+TW_ASSIGNMENT(<<=, shl)
+TW_ASSIGNMENT(>>=, shr)
+#undef TW_ASSIGNMENT
 
 #define TW_FUNCTION(f) \
   Tensor f(const Tensor& x, const Location& where) { return unary(#f, x, ops::f, where); }
@@ -186,23 +203,33 @@ std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>&
   return apply(
       "split", {x}, [&](ir::Graph&, const Values& in) { return ops::split(in[0], axis, extents); }, where);
 }
-Tensor flip(const Tensor& x, const std::vector<Index>& axes, const Location& where) {
+Tensor flip(const Tensor& x, const Axes& axes, const Location& where) {
   return one("flip", {x}, where, [&](const Values& in) { return ops::flip(in[0], axes); });
 }
+Tensor flatten(const Tensor& x, Index first, Index last, const Location& where) {
+  return one("flatten", {x}, where, [&](const Values& in) { return ops::flatten(in[0], first, last); });
+}
+Tensor moveaxis(const Tensor& x, Index from, Index to, const Location& where) {
+  return one("moveaxis", {x}, where, [&](const Values& in) { return ops::moveaxis(in[0], from, to); });
+}
+Tensor roll(const Tensor& x, Index shift, Index axis, const Location& where) {
+  return one("roll", {x}, where, [&](const Values& in) { return ops::roll(in[0], shift, axis); });
+}
+Tensor repeat(const Tensor& x, Index count, Index axis, const Location& where) {
+  return one("repeat", {x}, where, [&](const Values& in) { return ops::repeat(in[0], count, axis); });
+}
+Tensor tril(const Tensor& x, Index diagonal, const Location& where) {
+  return one("tril", {x}, where, [&](const Values& in) { return ops::tril(in[0], diagonal); });
+}
+Tensor triu(const Tensor& x, Index diagonal, const Location& where) {
+  return one("triu", {x}, where, [&](const Values& in) { return ops::triu(in[0], diagonal); });
+}
 
-#define TW_REDUCTION(function)                                                           \
-  Tensor function(const Tensor& x, const Axes& axes, Keep keep, const Location& where) { \
-    return reduction(#function, x, axes, keep, ops::function, where);                    \
+#define TW_REDUCTION(f)                                                           \
+  Tensor f(const Tensor& x, const Axes& axes, Keep keep, const Location& where) { \
+    return reduction(#f, x, axes, keep, ops::f, where);                           \
   }
-TW_REDUCTION(sum)
-TW_REDUCTION(prod)
-TW_REDUCTION(max)
-TW_REDUCTION(min)
-TW_REDUCTION(any)
-TW_REDUCTION(all)
-TW_REDUCTION(mean)
-TW_REDUCTION(logsumexp)
-#undef TW_REDUCTION
+#include <tilewright/tensor/reductions.def>
 
 Tensor var(const Tensor& x, const Axes& axes, Index ddof, Keep keep, const Location& where) {
   return one("var", {x}, where,

@@ -1,7 +1,24 @@
 // Trees: what is the same for trees of all types.
 #include <tilewright/tensor/tree.h>
 
+#include "tensor/state.h"
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tilewright {
+
+const Tensor& at(const NamedTensors& tensors, const std::string& name, const Location& where) {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.name == name; });
+  if (found != tensors.end()) return found->tensor;
+  throw Error(fmt::format("at: of the {} tensors none is called \"{}\"", tensors.size(), name), where);
+}
+
+}  // namespace tilewright
 
 namespace tilewright::detail {
 
@@ -23,6 +40,35 @@ void check_alike(const Leaves& leaves, const Leaves& other) {
   if (leaves.tensors.size() != other.tensors.size())
     throw Error(fmt::format("map_tensors: a tree has {} tensors, another {}", leaves.tensors.size(),
                             other.tensors.size()));
+}
+
+std::vector<Tensor> tensors_for(const NamedTensors& own, const NamedTensors& named, const Location& where) {
+  constexpr std::size_t kMostListed = 10;
+  std::vector<std::string> wrong;
+  std::map<std::string_view, const Tensor*> by_name;
+  for (const NamedTensor& t : named)
+    if (!by_name.emplace(t.name, &t.tensor).second) wrong.push_back(t.name + " is there twice");
+  std::vector<Tensor> found;
+  found.reserve(own.size());
+  for (const NamedTensor& t : own) {
+    const auto at = by_name.find(t.name);
+    if (at == by_name.end()) {
+      wrong.push_back(t.name + " is missing");
+      continue;
+    }
+    const ir::Type type{at->second->dtype(where), at->second->shape(where)};
+    if (const ir::Type wanted{t.tensor.dtype(where), t.tensor.shape(where)}; !(type == wanted))
+      wrong.push_back(fmt::format("{} is {}, the tree's is {}", t.name, to_string(type), to_string(wanted)));
+    found.push_back(*at->second);
+    by_name.erase(at);
+  }
+  for (const auto& [name, tensor] : by_name) wrong.push_back(fmt::format("{} is none of the tree's", name));
+  if (wrong.empty()) return found;
+  const std::size_t count = wrong.size();
+  wrong.resize(std::min(count, kMostListed));
+  throw Error(fmt::format("with_tensors: {}{}", fmt::join(wrong, "; "),
+                          count > kMostListed ? fmt::format("; and {} more", count - kMostListed) : ""),
+              where);
 }
 
 }  // namespace tilewright::detail

@@ -20,7 +20,7 @@ namespace {
 using test::expect_says;
 using Floats = std::vector<float>;
 
-Floats values(const Tensor& t) { return t.to_vector<float>(); }
+Floats elements_of(const Tensor& t) { return t.to_vector<float>(); }
 
 // Numbers in memory that begins so many bytes behind a multiple of 256, and a count of releases.
 class Lent {
@@ -55,9 +55,9 @@ TEST_P(Borrow, UsesRowMajorMemoryAsItLies) {
   Lent lent(6);
   const Tensor x = borrow(ctx_, lent.data, {2, 3}, DType::f32);
   EXPECT_EQ(address(x), lent.data);
-  EXPECT_EQ(values(x + 1.f), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(elements_of(x + 1.f), (Floats{1, 2, 3, 4, 5, 6}));
   lent.data[0] = 40;
-  EXPECT_EQ(values(x)[0], 40) << "it is the same memory";
+  EXPECT_EQ(elements_of(x)[0], 40) << "it is the same memory";
   // An axis of extent 1 has no next element: its stride says nothing.
   EXPECT_EQ(address(borrow(ctx_, lent.data, {1, 6, 1}, DType::f32, {.strides = {-77, 1, 0}})), lent.data);
   EXPECT_EQ(borrow(ctx_, lent.data, {}, DType::f32).item(), 40);
@@ -86,8 +86,8 @@ TEST_P(Borrow, CopiesOtherStridesWhereAsked) {
     BorrowOptions copy = never;
     copy.copy = Copy::if_needed;
     const Tensor x = borrow(ctx_, lent.data + c.first, c.shape, DType::f32, copy);
-    EXPECT_EQ(values(x), c.expected) << c.what;
-    EXPECT_EQ(values(x * 2.f)[1], 2 * c.expected[1]) << c.what;
+    EXPECT_EQ(elements_of(x), c.expected) << c.what;
+    EXPECT_EQ(elements_of(x * 2.f)[1], 2 * c.expected[1]) << c.what;
   }
 }
 
@@ -114,7 +114,7 @@ TEST_P(Borrow, SaysWhatAddressItWants) {
     EXPECT_EQ(address(x), element.data);
     Floats expected(64);
     for (std::size_t i = 0; i < 64; ++i) expected[i] = static_cast<float>(i * i);
-    EXPECT_EQ(values(x * x), expected);
+    EXPECT_EQ(elements_of(x * x), expected);
   } else {
     expect_says([&] { borrow(ctx_, element.data, {64}, DType::f32); },
                 {"not a multiple of 256 bytes", here_});
@@ -123,7 +123,7 @@ TEST_P(Borrow, SaysWhatAddressItWants) {
               {any_element ? "not a multiple of 4 bytes" : "not a multiple of 256 bytes", GetParam(), here_});
   const Tensor copy = borrow(ctx_, odd.data, {64}, DType::f32, {.copy = Copy::if_needed});
   EXPECT_NE(address(copy), odd.data);
-  EXPECT_EQ(values(copy)[63], 63);
+  EXPECT_EQ(elements_of(copy)[63], 63);
 }
 
 // Kernels of every kind on addresses that are multiples of an element alone.
@@ -141,11 +141,11 @@ TEST_P(Borrow, KernelsTakeAnyElementsAddress) {
   });
   const auto [s1, m1, r1, t1, c1] = f(x, y);
   const auto [s2, m2, r2, t2, c2] = f(p, q);
-  EXPECT_EQ(values(s1), values(s2));
-  EXPECT_EQ(values(m1), values(m2));
-  EXPECT_EQ(values(r1), values(r2));
-  EXPECT_EQ(values(t1), values(t2));
-  EXPECT_EQ(values(c1), values(c2));
+  EXPECT_EQ(elements_of(s1), elements_of(s2));
+  EXPECT_EQ(elements_of(m1), elements_of(m2));
+  EXPECT_EQ(elements_of(r1), elements_of(r2));
+  EXPECT_EQ(elements_of(t1), elements_of(t2));
+  EXPECT_EQ(elements_of(c1), elements_of(c2));
 }
 
 TEST_P(Borrow, OwnerGoesOnceAfterTheLastHandle) {
@@ -159,10 +159,10 @@ TEST_P(Borrow, OwnerGoesOnceAfterTheLastHandle) {
     result = add(other);
     other = {};
     EXPECT_EQ(lent.released, 0) << "the function captures it";
-    EXPECT_EQ(values(*result), (Floats{0, 2, 4, 6}));
+    EXPECT_EQ(elements_of(*result), (Floats{0, 2, 4, 6}));
   }
   EXPECT_EQ(lent.released, 1);
-  EXPECT_EQ(values(*result), (Floats{0, 2, 4, 6})) << "a result has memory of its own";
+  EXPECT_EQ(elements_of(*result), (Floats{0, 2, 4, 6})) << "a result has memory of its own";
 }
 
 TEST_P(Borrow, OwnerOutlivesTheContextWithTheTensor) {
@@ -222,7 +222,7 @@ TEST_P(Borrow, MemoryLentTwiceIsOneMemory) {
   const Tensor a = borrow(ctx_, lent.data, {4}, DType::f32), b = borrow(ctx_, lent.data, {4}, DType::f32);
   const auto back = compile([](const Tensor& t) { return flip(t, {0}) + 0.f * sum(t); });
   back.into({a}, {b});
-  EXPECT_EQ(values(b), (Floats{3, 2, 1, 0}));
+  EXPECT_EQ(elements_of(b), (Floats{3, 2, 1, 0}));
   const Tensor tail = borrow(ctx_, static_cast<const float*>(lent.data), {6}, DType::f32);
   const auto head = compile([](const Tensor& t) { return slice(t, 0, {.stop = 4}); });
   expect_says([&] { head.into({a}, {tail}); },
@@ -245,7 +245,7 @@ TEST_P(Borrow, NothingIsWrittenIntoReadOnlyMemory) {
     expect_says([&] { plus.into({x}, {ctx_.ones({4})}); },
                 {"into: output 0 is borrowed memory that is read-only", here_});
     const auto given = compile([](const Tensor& t) { return t + 1.f; }, {.donate = {0}});
-    EXPECT_EQ(values(given(x)), (Floats{1, 1, 1, 1})) << "a donated tensor is copied";
+    EXPECT_EQ(elements_of(given(x)), (Floats{1, 1, 1, 1})) << "a donated tensor is copied";
     const Tensor y = borrow(ctx_, mapped, {4}, DType::f32, {.access = Access::read_only});
     tile::Builder k("fill");
     const auto out = k.view("y", DType::f32, {4});

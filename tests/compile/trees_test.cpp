@@ -64,8 +64,24 @@ TEST_F(Trees, HaveTensorsByName) {
   EXPECT_EQ(tensors_of(net).at(2).shape(), (Shape{4, 2}));
   const auto pairs = named_tensors(std::tuple{net.layers[1], std::array{net.layers[0].weight}, 3});
   ASSERT_EQ(pairs.size(), 2u);
-  EXPECT_EQ(pairs[0].first, "0.weight");
-  EXPECT_EQ(pairs[1].first, "1.0");
+  EXPECT_EQ(pairs[0].name, "0.weight");
+  EXPECT_EQ(pairs[1].name, "1.0");
+}
+
+TEST_F(Trees, TakeTensorsByName) {
+  const Network net = network(), other = network();
+  NamedTensors saved = named_tensors(other);
+  std::swap(saved[0], saved[2]);
+  const Network loaded = with_tensors(net, saved);
+  EXPECT_EQ(numbers_of(loaded.layers[1].weight), numbers_of(other.layers[1].weight));
+  EXPECT_EQ(numbers_of(*loaded.layers[0].bias), numbers_of(*other.layers[0].bias));
+  saved[0] = {"layers.7.weight", other.layers[0].weight};
+  saved[1].tensor = cast(ctx_.ones({5}), DType::bf16);
+  test::expect_says([&] { with_tensors(net, saved); },
+                    {"layers.1.weight is missing", "layers.7.weight is none of the tree's",
+                     "layers.0.bias is bf16[5], the tree's is f32[4]", "trees_test.cpp:"});
+  saved.push_back(saved[2]);
+  test::expect_says([&] { with_tensors(net, saved); }, {"layers.0.weight is there twice"});
 }
 
 TEST_F(Trees, AreMappedTensorByTensor) {
@@ -124,6 +140,9 @@ TEST_F(Trees, OfAnotherStructureAreAnotherProgram) {
   EXPECT_EQ(numbers_of(scaled(a, 2.5, true)), Floats(4, -2.5f));
   EXPECT_EQ(numbers_of(scaled(a, 3, false)), Floats(4, 3));
   EXPECT_EQ(scaled.report().size(), 3u);
+  // Numbers that change at every call do not fill the memory: what was not called for long is dropped.
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(numbers_of(scaled(a, i, false))[0], static_cast<float>(i));
+  EXPECT_EQ(scaled.report().size(), 64u);
 }
 
 TEST_F(Trees, ResultsMayDifferInStructureWithTheSizes) {

@@ -119,6 +119,9 @@ std::vector<Mistake> FunctionNames::of_operands() const {
       {"add", [this] { x_ + other_; }},
       {"neg", [this] { -none_; }},
       {"bit_not", [this] { ~x_; }},
+      {"logical_not", [this] { !none_; }},
+      {"logical_and", [this] { x_&& other_; }},
+      {"logical_or", [this] { x_ || other_; }},
   };
 }
 
@@ -160,6 +163,17 @@ std::vector<Mistake> FunctionNames::of_the_rest() const {
       TW_WRONG(split, x_, 5, {1}),
       TW_WRONG(flip, x_, {2}),
       TW_WRONG(flip, none_, {0}),
+      TW_WRONG(flatten, x_, 1, 0),
+      TW_WRONG(flatten, x_, 0, 2),
+      TW_WRONG(moveaxis, x_, 0, 2),
+      TW_WRONG(roll, x_, 1, 2),
+      TW_WRONG(repeat, x_, 2, 2),
+      TW_WRONG(repeat, x_, -1, 0),
+      TW_WRONG(repeat, x_, Index{1} << 62, 0),
+      TW_WRONG(tril, at_),
+      TW_WRONG(triu, at_),
+      TW_WRONG(triu, none_),
+      TW_UNDEFINED(ravel),
       TW_WRONG(sum, x_, {2}),
       TW_WRONG(prod, x_, {2}),
       TW_WRONG(max, x_, {2}),
@@ -257,8 +271,8 @@ TEST_F(FunctionNames, AreTriedForEveryFunction) {
   std::set<std::string> tried;
   for (const auto& list : {of_operands(), of_the_rest(), of_attention()})
     for (const Mistake& m : list) tried.insert(m.function);
-  for (const char* header : {"tensor/functions.h", "tensor/composites.h", "tensor/attention.h",
-                             "ops/unary.def", "ops/binary.def"}) {
+  for (const char* header : {"tensor/functions.h", "tensor/reductions.def", "tensor/composites.h",
+                             "tensor/attention.h", "ops/unary.def", "ops/binary.def"}) {
     const std::set<std::string> all = declared(header);
     EXPECT_GT(all.size(), 3u) << header;
     for (const std::string& name : all) EXPECT_EQ(tried.count(name), 1u) << name << " of " << header;
@@ -279,6 +293,11 @@ TEST_F(FunctionNames, BeginWhatIsSaidOfNewTensors) {
       {"arange", [&] { ctx_.arange(-1); }},
       {"arange", [&] { ctx_.arange(Index{1} << 62); }},
       {"arange", [&] { ctx_.arange(300, DType::u8); }},
+      {"arange", [&] { ctx_.arange(0, 5, 0); }},
+      {"arange", [&] { ctx_.arange(0., 1., 0.); }},
+      {"linspace", [&] { ctx_.linspace(0, 1, Index{1} << 62); }},
+      {"linspace", [&] { ctx_.linspace(0, 1, 2, DType::i32); }},
+      {"eye", [&] { ctx_.eye(Index{1} << 40, Index{1} << 40); }},
       {"randn", [&] { ctx_.randn(huge_); }},
       {"randn", [&] { ctx_.randn(below); }},
       {"rand", [&] { ctx_.rand(huge_); }},

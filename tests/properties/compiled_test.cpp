@@ -13,7 +13,7 @@ class CompiledGraphs : public testing::TestWithParam<std::uint64_t> {};
 TEST_P(CompiledGraphs, GiveWhatTheOracleSays) {
   GraphCheck cpu({.device = "cpu"});
   expect_holds({.seed = GetParam(),
-                .cases = 1250,
+                .cases = 900,
                 .options = graph_of_seed,
                 .problem_with = [&](const GraphCase& c) { return cpu.problem_with(c.graph, c.options.seed); },
                 .command = "graph_fuzz --device cpu"});

@@ -56,6 +56,15 @@ TEST(Explain, ShowsKernelsFloorsAndTimes) {
   EXPECT_GT(json.at("measured_us").get<double>(), 0);
 }
 
+TEST(Explain, CallsInputsOfAGraphByTheirNames) {
+  write("named.tw",
+        "graph @g(%image: f32[8], %gain: f32[8]) -> f32[8] {\n  %0 = mul %image, %gain : f32[8]\n  return "
+        "%0\n}\n");
+  const Outcome source = run_tw("explain --no-time --stage source named.tw");
+  for (const char* part : {"const f32* image", "const f32* gain"})
+    EXPECT_TRUE(contains(source.output, part)) << part << "\n" << source.output;
+}
+
 TEST(Explain, ListsMeasuredSchedules) {
   const std::string empty = " --autotune --no-time --json --cache ''";
   const Json of_pair = Json::parse(run_tw("explain " + kSmallSoftmax + empty).output).at(0);

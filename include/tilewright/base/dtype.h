@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string_view>
 
@@ -17,6 +18,7 @@ inline constexpr DType kAllDTypes[] = {DType::f64,    DType::f32,    DType::f16,
 
 // "f32", "bf16", …; `boolean` is called "bool".
 std::string_view name(DType dtype);
+std::ostream& operator<<(std::ostream& out, DType dtype);  // its name
 constexpr bool is_f8(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 std::optional<DType> parse_dtype(std::string_view text);
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,7 +33,8 @@ class Shape {
   std::vector<Index> extents_;
 };
 
-std::string to_string(const Shape& shape);      // "[4,8]"
+std::string to_string(const Shape& shape);  // "[4,8]"
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
 Strides row_major_strides(const Shape& shape);  // in elements
 // NumPy broadcasting: align at the last axis, an extent of 1 stretches. Empty when the shapes do not meet.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);

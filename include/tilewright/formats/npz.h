@@ -1,7 +1,7 @@
 // NumPy's files of several arrays, .npz: ZIP archives of .npy files.
 #pragma once
 
-#include <tilewright/formats/named_tensor.h>
+#include <tilewright/tensor/named_tensor.h>
 
 #pragma GCC visibility push(default)
 namespace tilewright {

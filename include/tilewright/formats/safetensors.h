@@ -2,7 +2,7 @@
 // https://github.com/huggingface/safetensors#format
 #pragma once
 
-#include <tilewright/formats/named_tensor.h>
+#include <tilewright/tensor/named_tensor.h>
 
 #include <utility>
 

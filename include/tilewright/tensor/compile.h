@@ -180,7 +180,8 @@ class CompiledCores {
   CompiledCores(LeavesFunction function, CompileOptions options, bool of_list);
   ~CompiledCores();
   // `ends`: behind which tensor each argument ends.
-  CompiledCore& of(const Structure& structure, std::span<const std::size_t> ends, const Location& where);
+  std::shared_ptr<CompiledCore> of(const Structure& structure, std::span<const std::size_t> ends,
+                                   const Location& where);
   std::vector<SpecialisationReport> report() const;
 
  private:
@@ -224,13 +225,13 @@ class Compiled<R(A...)> {
 
   R operator()(const A&... args, const Location& where = Location::current()) const {
     const Call call(*this, where, args...);
-    return detail::read_tree<R>(call.core.call(call.leaves.tensors, where));
+    return detail::read_tree<R>(call.core->call(call.leaves.tensors, where));
   }
   // The same, of a function of Tensors, with its arguments as a list.
   R operator()(const List& args, const Location& where = Location::current()) const
     requires kOfTensors
   {
-    return detail::read_tree<R>(core_of(args, where).call(args, where));
+    return detail::read_tree<R>(core_of(args, where)->call(args, where));
   }
 
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. An
@@ -242,13 +243,13 @@ class Compiled<R(A...)> {
   // range (ContextOptions::check) is an Error after the outputs were written.
   void into(const R& outputs, const A&... args, const Location& where = Location::current()) const {
     const Call call(*this, where, args...);
-    call.core.call_into(detail::leaves_of(outputs).tensors, call.leaves.tensors, where);
+    call.core->call_into(detail::leaves_of(outputs).tensors, call.leaves.tensors, where);
   }
   // The same with the outputs, and the arguments of a function of Tensors, as lists.
   void into(const List& outputs, const List& args, const Location& where = Location::current()) const
     requires(kOfTensors || (kOfList && !std::is_same_v<R, List>))
   {
-    core_of(args, where).call_into(outputs, args, where);
+    core_of(args, where)->call_into(outputs, args, where);
   }
 
   // Guards, kernels, floors, fusions refused and why, and the times of what was measured; for each
@@ -265,12 +266,12 @@ class Compiled<R(A...)> {
   // the function.
   void measure(const A&... args, const Location& where = Location::current()) const {
     const Call call(*this, where, args...);
-    call.core.measure(call.leaves.tensors, where);
+    call.core->measure(call.leaves.tensors, where);
   }
   void measure(const List& args, const Location& where = Location::current()) const
     requires kOfTensors
   {
-    core_of(args, where).measure(args, where);
+    core_of(args, where)->measure(args, where);
   }
 
   // Puts an edited text of kernel `kernel` (its place in report().kernels) in the place of the printed one,
@@ -279,19 +280,19 @@ class Compiled<R(A...)> {
   void edit(std::size_t kernel, const std::string& source, const A&... args,
             const Location& where = Location::current()) const {
     const Call call(*this, where, args...);
-    call.core.edit(kernel, source, call.leaves.tensors, where);
+    call.core->edit(kernel, source, call.leaves.tensors, where);
   }
   void edit(std::size_t kernel, const std::string& source, const List& args,
             const Location& where = Location::current()) const
     requires kOfTensors
   {
-    core_of(args, where).edit(kernel, source, args, where);
+    core_of(args, where)->edit(kernel, source, args, where);
   }
 
   // The program of such arguments, with its inputs: what the project's own tools measure.
   detail::CompiledCall prepare(const A&... args, const Location& where = Location::current()) const {
     const Call call(*this, where, args...);
-    return call.core.prepare(call.leaves.tensors, where);
+    return call.core->prepare(call.leaves.tensors, where);
   }
 
  private:
@@ -299,7 +300,7 @@ class Compiled<R(A...)> {
   struct Call {
     detail::Leaves leaves;
     std::array<std::size_t, sizeof...(A)> ends;
-    detail::CompiledCore& core;
+    std::shared_ptr<detail::CompiledCore> core;
     Call(const Compiled& compiled, const Location& where, const A&... args)
         : ends(take(leaves, args...)), core(compiled.known(where).of(leaves.structure, ends, where)) {}
     static std::array<std::size_t, sizeof...(A)> take(detail::Leaves& leaves, const A&... args) {
@@ -310,7 +311,7 @@ class Compiled<R(A...)> {
     if (!cores_) detail::throw_moved_from(where);
     return *cores_;
   }
-  detail::CompiledCore& core_of(const List& args, const Location& where) const {
+  std::shared_ptr<detail::CompiledCore> core_of(const List& args, const Location& where) const {
     if constexpr (kOfList) return Call(*this, where, args).core;
     if (args.size() != sizeof...(A)) detail::throw_wrong_count(sizeof...(A), args.size(), where);
     std::array<std::size_t, sizeof...(A)> ends{};

@@ -28,6 +28,11 @@ inline Tensor norm(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no,
   });
 }
 
+// flatten() of all axes, as NumPy calls it.
+inline Tensor ravel(const Tensor& x, TW_HERE) {
+  return detail::alias("ravel", [&] { return flatten(x, 0, -1, where); });
+}
+
 // The Array API's names of transpose(), unsqueeze() and clamp().
 inline Tensor permute_dims(const Tensor& x, const std::vector<Index>& axes, TW_HERE) {
   return detail::alias("permute_dims", [&] { return transpose(x, axes, where); });

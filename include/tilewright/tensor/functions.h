@@ -5,6 +5,7 @@
 // the user's line.
 #pragma once
 
+#include <tilewright/tensor/indices.h>
 #include <tilewright/tensor/tensor.h>
 
 #include <concepts>
@@ -55,6 +56,24 @@ Tensor operator^(const Arg& a, const Arg& b);
 Tensor operator~(const Arg& a);
 Tensor operator<<(const Arg& a, const Arg& b);
 Tensor operator>>(const Arg& a, const Arg& b);
+// logical_not, logical_and, logical_or: of any type, != 0 first. Unlike C++'s own, && and || always evaluate
+// both sides.
+Tensor operator!(const Arg& a);
+Tensor operator&&(const Arg& a, const Arg& b);
+Tensor operator||(const Arg& a, const Arg& b);
+
+// a += b is a = a + b: the handle a gets the new value, with the shape and type of the sum; other handles of
+// what it was keep that. No memory is written over (for that: into() and CompileOptions::donate).
+Tensor& operator+=(Tensor& a, const Arg& b);
+Tensor& operator-=(Tensor& a, const Arg& b);
+Tensor& operator*=(Tensor& a, const Arg& b);
+Tensor& operator/=(Tensor& a, const Arg& b);
+Tensor& operator%=(Tensor& a, const Arg& b);
+Tensor& operator&=(Tensor& a, const Arg& b);
+Tensor& operator|=(Tensor& a, const Arg& b);
+Tensor& operator^=(Tensor& a, const Arg& b);
+Tensor& operator<<=(Tensor& a, const Arg& b);
+Tensor& operator>>=(Tensor& a, const Arg& b);
 
 // add, sub, minimum, eq, bit_and, pow and the rest of two: the list says which, and what they do with
 // integers.
@@ -84,34 +103,33 @@ Tensor swap_axes(const Tensor& x, Index a, Index b, TW_HERE);
 Tensor broadcast_to(const Tensor& x, const Shape& shape, TW_HERE);
 Tensor unsqueeze(const Tensor& x, Index axis, TW_HERE);
 Tensor squeeze(const Tensor& x, Index axis, TW_HERE);
-// Python's x[start:stop:step] along one axis: negative positions count from the end, both are clamped.
-struct SliceRange {
-  std::optional<Index> start = {};
-  std::optional<Index> stop = {};
-  Index step = 1;
-};
+// Python's x[start:stop:step] along one axis.
 Tensor slice(const Tensor& x, Index axis, const SliceRange& range, TW_HERE);
 Tensor select(const Tensor& x, Index axis, Index position, TW_HERE);
 // `low` elements before and `high` behind, neither negative: `value`, whose fraction is cut where x holds
 // integers.
 Tensor pad(const Tensor& x, Index axis, Index low, Index high, double value = 0, TW_HERE);
-Tensor concat(const std::vector<Tensor>& parts, Index axis, TW_HERE);
-Tensor stack(const std::vector<Tensor>& parts, Index axis, TW_HERE);
+Tensor concat(const std::vector<Tensor>& parts, Index axis = 0, TW_HERE);
+Tensor stack(const std::vector<Tensor>& parts, Index axis = 0, TW_HERE);
 std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>& extents, TW_HERE);
-Tensor flip(const Tensor& x, const std::vector<Index>& axes, TW_HERE);
+Tensor flip(const Tensor& x, const Axes& axes, TW_HERE);
+// Axes first to last become one; of a scalar, one axis of one element.
+Tensor flatten(const Tensor& x, Index first = 0, Index last = -1, TW_HERE);
+Tensor moveaxis(const Tensor& x, Index from, Index to, TW_HERE);  // the others keep their order
+// Moved by `shift` places along the axis; what leaves at one end comes in at the other.
+Tensor roll(const Tensor& x, Index shift, Index axis, TW_HERE);
+// Each element `count` times, behind one another along the axis.
+Tensor repeat(const Tensor& x, Index count, Index axis, TW_HERE);
+// The matrices (.., rows, columns) of x with zeros above, or below, the given diagonal: 0 is the main one,
+// positive ones are above it.
+Tensor tril(const Tensor& x, Index diagonal = 0, TW_HERE);
+Tensor triu(const Tensor& x, Index diagonal = 0, TW_HERE);
 
 // --- reductions over `axes` (empty: all); Keep::yes leaves unit axes
-enum class Keep : std::uint8_t { no, yes };
-using Axes = std::vector<Index>;
-Tensor sum(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
-Tensor prod(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
-Tensor max(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
-Tensor min(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
-Tensor any(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
-Tensor all(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
-Tensor mean(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+// sum, mean, max and the rest that take nothing else: the list says which.
+#define TW_REDUCTION(f) Tensor f(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+#include <tilewright/tensor/reductions.def>
 Tensor var(const Tensor& x, const Axes& axes = {}, Index ddof = 0, Keep keep = Keep::no, TW_HERE);
-Tensor logsumexp(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
 Tensor argmax(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
 Tensor argmin(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
 Tensor cumsum(const Tensor& x, Index axis, TW_HERE);

@@ -47,7 +47,7 @@ void check_gradients_of(const std::vector<int>& wrt, const std::vector<Tensor>& 
   const auto tensor = static_cast<std::size_t>(wrt[bad]);
   if (tensor < first || tensor >= end) return;
   const NamedTensors named = named_tensors(argument);
-  throw_no_gradient(number, named[tensor - first].first, named[tensor - first].second, where);
+  throw_no_gradient(number, named[tensor - first].name, named[tensor - first].tensor, where);
 }
 
 // The next gradient: of an argument whose structure begins at `number`.

@@ -6,7 +6,9 @@
 #include <tilewright/base/dtype.h>
 #include <tilewright/base/error.h>
 #include <tilewright/base/shape.h>
+#include <tilewright/tensor/axes.h>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -55,10 +57,19 @@ struct dtype_of<bool> {
 };
 }  // namespace detail
 
+struct Arg;      // functions.h
+struct Indices;  // indices.h
+
 class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(std::shared_ptr<detail::TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  // To a handle with a name alone: x[0] = y would change a handle that nobody has, and no element of x.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & = default;
+  ~Tensor() = default;
 
   bool defined() const { return impl_ != nullptr; }
   const Shape& shape(const Location& where = Location::current()) const;
@@ -96,6 +107,44 @@ class Tensor {
 
   // The same elements on another device; the tensor itself where it is there. Inside compile() a graph break.
   Tensor to(const std::string& device, const Location& where = Location::current()) const;
+
+  // A part of the tensor, with NumPy's meaning: x[0], x[-1], x[slice(1, 5)], x[{0, ellipsis, newaxis}] (a
+  // list in braces has an index for each axis, from the first). An index tensor of integers picks along its
+  // axis as take() does: -1 does not count from the end there; a list has one at most. A new tensor: to
+  // change elements, see where() and update_slice(). Throws Error on a position out of range, more indices
+  // than axes, a second ellipsis.
+  Tensor operator[](const Indices& indices) const;
+
+  // Functions as methods: x.exp() is exp(x), x.sum(0) is sum(x, 0). What they do, and what their errors are
+  // called, stands with the functions (functions.h, composites.h).
+#define TW_HERE const Location& where = Location::current()
+#define TW_FUNCTION(f) Tensor f(TW_HERE) const;
+#define TW_COMPOSITE_OF(f, parameter, usual, ...) Tensor f(double parameter = usual, TW_HERE) const;
+#include <tilewright/ops/unary.def>
+#define TW_REDUCTION(f) Tensor f(const Axes& axes = {}, Keep keep = Keep::no, TW_HERE) const;
+#include <tilewright/tensor/reductions.def>
+  Tensor var(const Axes& axes = {}, Index ddof = 0, Keep keep = Keep::no, TW_HERE) const;
+  Tensor std(const Axes& axes = {}, Index ddof = 0, Keep keep = Keep::no, TW_HERE) const;
+  Tensor norm(const Axes& axes = {}, Keep keep = Keep::no, TW_HERE) const;
+  Tensor argmax(Index axis, Keep keep = Keep::no, TW_HERE) const;
+  Tensor argmin(Index axis, Keep keep = Keep::no, TW_HERE) const;
+  Tensor cumsum(Index axis, TW_HERE) const;
+  Tensor softmax(Index axis = -1, TW_HERE) const;
+  Tensor log_softmax(Index axis = -1, TW_HERE) const;
+  Tensor clamp(double low, double high, TW_HERE) const;
+  Tensor pow(const Arg& exponent, TW_HERE) const;
+  Tensor matmul(const Tensor& b, TW_HERE) const;
+  Tensor to(DType dtype, TW_HERE) const;  // cast(x, dtype)
+  Tensor reshape(const Shape& shape, TW_HERE) const;
+  Tensor flatten(Index first = 0, Index last = -1, TW_HERE) const;
+  Tensor transpose(const std::vector<Index>& perm, TW_HERE) const;
+  Tensor T(TW_HERE) const;   // transpose(x, {1, 0}) of a matrix
+  Tensor mT(TW_HERE) const;  // swap_axes(x, -2, -1): of each matrix
+  Tensor swap_axes(Index a, Index b, TW_HERE) const;
+  Tensor broadcast_to(const Shape& shape, TW_HERE) const;
+  Tensor unsqueeze(Index axis, TW_HERE) const;
+  Tensor squeeze(Index axis, TW_HERE) const;
+#undef TW_HERE
 
   detail::TensorImpl* impl() const { return impl_.get(); }
   const std::shared_ptr<detail::TensorImpl>& shared_impl() const { return impl_; }
@@ -158,6 +207,24 @@ class Context {
   Tensor scalar(double value, DType dtype = DType::f32, const Location& where = Location::current());
   // 0, 1, … n-1. This and randint throw Error where an integer type does not hold the largest of them.
   Tensor arange(Index n, DType dtype = DType::i64, const Location& where = Location::current());
+  // start, start + step, … up to `stop`, which is not among them: ceil((stop - start) / step) numbers, none
+  // where that is negative. Of whole numbers exact; with a real one each is start + i · step in f64, rounded
+  // to `dtype` once. Throws Error on a step of 0, and where an integer type does not hold one of them.
+  template <std::integral Start, std::integral Stop, std::integral Step = Index>
+  Tensor arange(Start start, Stop stop, Step step = 1, DType dtype = DType::i64,
+                const Location& where = Location::current()) {
+    return whole_range({static_cast<Index>(start), static_cast<Index>(stop), static_cast<Index>(step)}, dtype,
+                       where);
+  }
+  Tensor arange(double start, double stop, double step = 1, DType dtype = DType::f32,
+                const Location& where = Location::current());
+  // `count` numbers at equal distances from start to stop, both among them (start alone where count is 1), as
+  // NumPy's: start + i · ((stop - start) / (count - 1)) in f64, rounded to `dtype`, a float type, once.
+  Tensor linspace(double start, double stop, Index count, DType dtype = DType::f32,
+                  const Location& where = Location::current());
+  // (rows, columns), columns as many as rows where not given: 1 on the diagonal, 0 elsewhere.
+  Tensor eye(Index rows, std::optional<Index> columns = {}, DType dtype = DType::f32,
+             const Location& where = Location::current());
   // Philox: the k-th random tensor of a context depends on the seed and k alone, not on the device. Inside
   // compile() the seeds are inputs of the call: each call draws anew, what the function would draw
   // uncompiled.
@@ -176,6 +243,10 @@ class Context {
   const std::shared_ptr<detail::ContextState>& state() const { return state_; }
 
  private:
+  struct WholeRange {
+    Index start, stop, step;
+  };
+  Tensor whole_range(const WholeRange& range, DType dtype, const Location& where);
   std::shared_ptr<detail::ContextState> state_;
 };
 

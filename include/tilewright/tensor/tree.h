@@ -11,6 +11,7 @@
 // values of numbers, is its structure: compile() makes another program for another structure.
 #pragma once
 
+#include <tilewright/tensor/named_tensor.h>
 #include <tilewright/tensor/tensor.h>
 
 #include <array>
@@ -32,8 +33,6 @@
 
 #pragma GCC visibility push(default)
 namespace tilewright {
-
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 namespace detail {
 
@@ -68,7 +67,7 @@ struct Tree<Tensor> {
   static constexpr bool is_tree = true;
   static void write(const Tensor& t, Leaves& to) { to.tensors.push_back(t); }
   static Tensor read(LeavesReader& from) { return from.tensor(); }
-  static void name(const std::string& path, const Tensor& t, NamedTensors& to) { to.emplace_back(path, t); }
+  static void name(const std::string& path, const Tensor& t, NamedTensors& to) { to.push_back({path, t}); }
 };
 
 template <class T>
@@ -234,6 +233,8 @@ T read_tree(const Leaves& leaves) {
 }
 // Throws Error where another tree has another number of tensors.
 void check_alike(const Leaves& leaves, const Leaves& other);
+// The tensors of `named` in the order of `own`; throws Error where they are not the same names and types.
+std::vector<Tensor> tensors_for(const NamedTensors& own, const NamedTensors& named, const Location& where);
 
 }  // namespace detail
 
@@ -252,6 +253,16 @@ NamedTensors named_tensors(const T& tree) {
   NamedTensors out;
   detail::Tree<T>::name("", tree, out);
   return out;
+}
+
+// The tree with tensors of these names, from a file, say, in the place of its own. Throws Error where names,
+// shapes or element types are not the tree's: it lists what is missing, what is too many, and what differs.
+template <class T>
+  requires detail::IsTree<T>
+T with_tensors(const T& tree, const NamedTensors& named, const Location& where = Location::current()) {
+  detail::Leaves leaves = detail::leaves_of(tree);
+  leaves.tensors = detail::tensors_for(named_tensors(tree), named, where);
+  return detail::read_tree<T>(leaves);
 }
 
 // The tree with f(tensor, others…) in the place of each of its tensors; others are those in the same places

@@ -1,4 +1,4 @@
-// Tensors by name.
+// Names of tensors.
 #include "formats/named_check.h"
 
 #include <fmt/format.h>
@@ -6,16 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace tilewright {
-
-const Tensor& at(const NamedTensors& tensors, const std::string& name, const Location& where) {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.name == name; });
-  if (found != tensors.end()) return found->tensor;
-  throw Error(fmt::format("at: of the {} tensors none is called \"{}\"", tensors.size(), name), where);
-}
-
-namespace formats {
+namespace tilewright::formats {
 
 void check_names(const NamedTensors& tensors) {
   std::vector<std::string_view> names;
@@ -26,6 +17,4 @@ void check_names(const NamedTensors& tensors) {
   if (twice != names.end()) throw Error(fmt::format("two tensors are called \"{}\"", *twice));
 }
 
-}  // namespace formats
-
-}  // namespace tilewright
+}  // namespace tilewright::formats

@@ -1,7 +1,10 @@
-// Tensors by name, as files hold them.
+// Tensors by name, as trees and files hold them.
 #pragma once
 
 #include <tilewright/tensor/tensor.h>
+
+#include <string>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace tilewright {
