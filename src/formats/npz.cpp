@@ -38,7 +38,6 @@ void check_name(const std::string& name) {
 }
 
 ZipMember member_of(const NamedTensor& t, const NpzOptions& options, const Location& where) {
-  check_name(t.name);
   const DType dtype = t.tensor.dtype(where);
   const Shape shape = t.tensor.shape(where);
   return {.name = t.name + std::string(kSuffix),
@@ -73,6 +72,7 @@ void save_npz(const std::string& path, const NamedTensors& tensors, const NpzOpt
   using namespace formats;
   in_file("save_npz", path, where, [&] {
     check_names(tensors);
+    for (const NamedTensor& t : tensors) check_name(t.name);
     std::vector<ZipMember> members;
     members.reserve(tensors.size());
     for (const NamedTensor& t : tensors)
