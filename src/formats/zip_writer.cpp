@@ -143,19 +143,14 @@ struct ArchiveSide : Side {
 struct Discard {
   void operator()(zip_t* archive) const { ::zip_discard(archive); }
 };
-struct FreeSource {
-  void operator()(zip_source_t* source) const { ::zip_source_free(source); }
-};
 using Archive = std::unique_ptr<zip_t, Discard>;
-using Source = std::unique_ptr<zip_source_t, FreeSource>;
 
 Archive open_archive(ArchiveSide& side) {
-  Source source(::zip_source_function_create(&ArchiveSide::call, &side, nullptr));
-  Archive archive(source ? ::zip_open_from_source(source.get(), ZIP_CREATE | ZIP_TRUNCATE, nullptr)
-                         : nullptr);
-  if (!archive) throw Error("libzip could not be started");
-  (void)source.release();  // the archive's
-  return archive;
+  zip_source_t* const source = ::zip_source_function_create(&ArchiveSide::call, &side, nullptr);
+  Archive archive(source ? ::zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, nullptr) : nullptr);
+  if (archive) return archive;  // the source is the archive's
+  ::zip_source_free(source);
+  throw Error("libzip could not be started");
 }
 
 void add(zip_t* archive, MemberSide& side) {
@@ -165,15 +160,15 @@ void add(zip_t* archive, MemberSide& side) {
   const auto must = [&](bool done) {
     if (!done) throw Error(fmt::format("entry \"{}\" cannot be added: {}", m.name, ::zip_strerror(archive)));
   };
-  Source source(::zip_source_function(archive, &MemberSide::call, &side));
+  zip_source_t* const source = ::zip_source_function(archive, &MemberSide::call, &side);
   must(source != nullptr);
-  const zip_int64_t added = ::zip_file_add(archive, m.name.c_str(), source.get(), ZIP_FL_ENC_UTF_8);
+  const zip_int64_t added = ::zip_file_add(archive, m.name.c_str(), source, ZIP_FL_ENC_UTF_8);
+  if (added < 0) ::zip_source_free(source);  // else it is the archive's
   if (added < 0 && ::zip_error_code_zip(::zip_get_error(archive)) == ZIP_ER_INVAL)
     throw Error(fmt::format(
         "entry \"{}\" cannot be called so: a name in a ZIP archive is UTF-8 without control characters",
         m.name));
   must(added >= 0);
-  (void)source.release();  // the archive's
   const auto index = static_cast<zip_uint64_t>(added);
   must(::zip_set_file_compression(archive, index, static_cast<zip_int32_t>(m.method), kUsualLevel) == 0);
   must(::zip_file_set_dostime(archive, index, kMidnight, kDate, 0) == 0);
@@ -198,10 +193,9 @@ void write_zip(const std::vector<ZipMember>& members, const Write& write) {
     sides[i].member = &members[i];
     add(archive.get(), sides[i]);
   }
-  if (::zip_close(archive.get()) == 0) {
-    (void)archive.release();
-    return;
-  }
+  zip_t* const closed = archive.release();
+  if (::zip_close(closed) == 0) return;
+  archive.reset(closed);  // it could not be, and is still there
   if (thrown) std::rethrow_exception(thrown);
   throw Error(fmt::format("the archive could not be made: {}", ::zip_strerror(archive.get())));
 }
