@@ -51,7 +51,7 @@ golden: build/build.ninja ## rewrite the goldens and the outputs in docs/; read 
 replay: build/build.ninja ## what the compiler makes of a fixed corpus now and at REV: REV=main, or REV="HEAD~3 --filter pair/"
 	@tools/replay/replay.py --jobs $(JOBS) --against $(REV)
 
-fuzz: build/build.ninja ## FUZZ_SECONDS of malformed text per parser, FUZZ_GRAPHS random graphs and a part as programs for PyTorch, FUZZ_KERNELS kernels
+fuzz: build/build.ninja ## FUZZ_SECONDS of malformed text per parser and file format, FUZZ_GRAPHS random graphs and a part as programs for PyTorch, FUZZ_KERNELS kernels
 	scripts/setup.sh build test clang
 	scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_GRAPHS) $(FUZZ_KERNELS)
 

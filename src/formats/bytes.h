@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,12 @@ static_assert(std::endian::native == std::endian::little,
               "elements are read and written as they lie in memory");
 
 using Bytes = std::span<const std::byte>;
+
+// Bytes, and what keeps them.
+struct KeptBytes {
+  Bytes bytes;
+  std::shared_ptr<const void> owner;
+};
 
 // `count` bytes from `offset` on. `what` they are is said where the file ends before.
 inline Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t count, std::string_view what) {

@@ -74,18 +74,16 @@ Tensor borrowed(Context& context, const HostArray& array, const std::shared_ptr<
                 where);
 }
 
-HostElements::HostElements(const Tensor& tensor, const Location& where) {
+KeptBytes host_elements(const Tensor& tensor, const Location& where) {
   const auto size = static_cast<std::size_t>(tensor.size(where)) * size_bytes(tensor.dtype(where));
   if (size > 0 && is_host(tensor.device(where))) {
     dlpack::ManagedTensorVersioned* managed = to_dlpack(tensor, dlpack::kNoStream, where);
-    kept_ = std::shared_ptr<void>(managed, [](dlpack::ManagedTensorVersioned* m) { m->deleter(m); });
-    bytes_ = {static_cast<const std::byte*>(managed->tensor.data), size};
-    return;
+    std::shared_ptr<void> owner(managed, [](dlpack::ManagedTensorVersioned* m) { m->deleter(m); });
+    return {{static_cast<const std::byte*>(managed->tensor.data), size}, std::move(owner)};
   }
   const auto copy = std::make_shared<std::vector<std::byte>>(size);
   if (size > 0) tensor.read(copy->data(), tensor.dtype(), where);
-  kept_ = copy;
-  bytes_ = *copy;
+  return {*copy, copy};
 }
 
 }  // namespace tilewright::formats

@@ -29,14 +29,6 @@ Tensor borrowed(Context& context, const HostArray& array, const std::shared_ptr<
                 const Location& where);
 
 // A tensor's elements, row-major: its own memory where that is the host's, else a copy.
-class HostElements {
- public:
-  explicit HostElements(const Tensor& tensor, const Location& where);
-  Bytes bytes() const { return bytes_; }
-
- private:
-  std::shared_ptr<const void> kept_;
-  Bytes bytes_;
-};
+KeptBytes host_elements(const Tensor& tensor, const Location& where);
 
 }  // namespace tilewright::formats

@@ -1,9 +1,9 @@
 // .npy files: header and elements.
+#include "base/safe_file.h"
 #include "formats/in_file.h"
 #include "formats/mapped_file.h"
 #include "formats/npy_array.h"
 #include "formats/npy_header.h"
-#include "formats/safe_file.h"
 
 #include <tilewright/formats/npy.h>
 
@@ -48,12 +48,12 @@ void save_npy(const std::string& path, const Tensor& tensor, const Location& whe
   using namespace formats;
   in_file("save_npy", path, where, [&] {
     const std::string header = npy_header(tensor.dtype(where), tensor.shape(where));
-    const HostElements elements(tensor, where);
-    SafeFile file(path);
-    file.write(header);
-    file.write(elements.bytes());
-    file.sync();
-    file.publish();
+    const KeptBytes elements = host_elements(tensor, where);
+    SafeFile file = SafeFile::create(path).value();
+    file.write(header).value();
+    file.write(elements.bytes).value();
+    file.finish().value();
+    file.publish().value();
   });
 }
 

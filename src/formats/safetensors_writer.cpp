@@ -1,14 +1,13 @@
 // save_safetensors(): one file, or several and their index.
+#include "base/safe_file.h"
 #include "formats/host_array.h"
 #include "formats/in_file.h"
 #include "formats/named_check.h"
-#include "formats/safe_file.h"
 #include "formats/safetensors_header.h"
 #include "formats/safetensors_index.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 namespace tilewright {
 
@@ -60,26 +59,26 @@ void check_metadata(const Metadata& metadata) {
 }
 
 // Written and on the disk, under its temporary name.
-std::unique_ptr<SafeFile> write_file(const std::string& path, const Group& tensors, const Metadata& metadata,
-                                     const Location& where) {
+SafeFile write_file(const std::string& path, const Group& tensors, const Metadata& metadata,
+                    const Location& where) {
   std::vector<Described> described;
   described.reserve(tensors.size());
   for (const NamedTensor* t : tensors)
     described.push_back({t->name, t->tensor.dtype(where), t->tensor.shape(where)});
   const std::string header = safetensors_header(described, metadata);
-  auto file = std::make_unique<SafeFile>(path);
-  file->write(header);
+  SafeFile file = SafeFile::create(path).value();
+  file.write(header).value();
   for (const NamedTensor* t : tensors)
-    of_tensor(t->name, [&] { file->write(HostElements(t->tensor, where).bytes()); });
-  file->sync();
+    of_tensor(t->name, [&] { file.write(host_elements(t->tensor, where).bytes).value(); });
+  file.finish().value();
   return file;
 }
 
-std::vector<std::unique_ptr<SafeFile>> write_shards(const std::string& path, const std::vector<Group>& shards,
-                                                    const Metadata& metadata, const Location& where) {
+std::vector<SafeFile> write_shards(const std::string& path, const std::vector<Group>& shards,
+                                   const Metadata& metadata, const Location& where) {
   constexpr std::string_view kSuffix = ".safetensors";
   const std::string stem = path.ends_with(kSuffix) ? path.substr(0, path.size() - kSuffix.size()) : path;
-  std::vector<std::unique_ptr<SafeFile>> files;
+  std::vector<SafeFile> files;
   WeightMap map;
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -91,9 +90,9 @@ std::vector<std::unique_ptr<SafeFile>> write_shards(const std::string& path, con
     }
   }
   std::sort(map.begin(), map.end());
-  files.push_back(std::make_unique<SafeFile>(stem + std::string(kSuffix) + std::string(kIndexSuffix)));
-  files.back()->write(safetensors_index(map, total));
-  files.back()->sync();
+  files.push_back(SafeFile::create(stem + std::string(kSuffix) + std::string(kIndexSuffix)).value());
+  files.back().write(safetensors_index(map, total)).value();
+  files.back().finish().value();
   return files;
 }
 
@@ -109,9 +108,9 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors, cons
     check_metadata(options.metadata);
     const std::vector<Group> shards = shards_of(in_order(tensors, where), options.shard_bytes, where);
     if (shards.size() > 1) {
-      for (const auto& file : write_shards(path, shards, options.metadata, where)) file->publish();
+      for (SafeFile& file : write_shards(path, shards, options.metadata, where)) file.publish().value();
     } else {
-      write_file(path, shards.front(), options.metadata, where)->publish();
+      write_file(path, shards.front(), options.metadata, where).publish().value();
     }
   });
 }

@@ -1,12 +1,14 @@
-// ZIP archives, as far as .npz needs them: entries that are stored or deflated, ZIP64 included.
-// https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
+// ZIP archives by libzip, as far as .npz needs them: entries that are stored or deflated, ZIP64 included.
 #pragma once
 
 #include "formats/bytes.h"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
+
+struct zip;  // libzip's archive, zip_t
 
 namespace tilewright::formats {
 
@@ -15,29 +17,39 @@ enum class ZipMethod : std::uint16_t { stored = 0, deflated = 8 };
 struct ZipEntry {
   std::string name;
   ZipMethod method = ZipMethod::stored;
-  std::uint32_t checksum = 0;  // CRC-32 of the unpacked bytes
-  std::uint64_t packed_bytes = 0, bytes = 0;
-  std::uint64_t begin = 0;  // of the packed bytes in the file
+  std::uint64_t packed_bytes = 0, bytes = 0;  // as the directory says; no more than the file's size allows
 };
 
-// The entries in the order of the directory. Throws Error: what is wrong with the archive.
-std::vector<ZipEntry> read_zip(Bytes file);
-// Calls `read` with the bytes of an entry; throws Error where they are not what the directory says.
-void unpack(Bytes file, const ZipEntry& entry, const std::function<void(Bytes)>& read);
-
-// Writes an archive front to back through `write`.
-class ZipWriter {
+class ZipReader {
  public:
-  explicit ZipWriter(std::function<void(Bytes)> write) : write_(std::move(write)) {}
-  // The parts are one entry's bytes.
-  void add(const std::string& name, ZipMethod method, const std::vector<Bytes>& parts);
-  void finish();
+  // Throws Error: what is wrong with the archive. `file` stays as long as the reader.
+  explicit ZipReader(Bytes file);
+
+  const std::vector<ZipEntry>& entries() const { return entries_; }  // in the order of the directory
+  // Throws Error where an entry's bytes are not what the directory says.
+  std::vector<std::byte> unpack(std::size_t entry) const;
 
  private:
-  void put(Bytes bytes);
-  std::function<void(Bytes)> write_;
-  std::vector<ZipEntry> entries_;  // `begin` is that of the local header
-  std::uint64_t at_ = 0;
+  struct Discard {
+    void operator()(zip* archive) const;
+  };
+  std::unique_ptr<zip, Discard> archive_;
+  std::vector<ZipEntry> entries_;
 };
+
+// What becomes an entry: `head`, and behind it what `tail()` gives, of `tail_bytes`. It is called when the
+// entry is written, and what it gives is let go before the next.
+struct ZipMember {
+  std::string name;
+  ZipMethod method = ZipMethod::stored;
+  std::string head;
+  std::uint64_t tail_bytes = 0;
+  std::function<KeptBytes()> tail;
+};
+
+// Writes an archive through `write`, which is told from where on: an entry's header again when its size is
+// known. What `tail` and `write` throw, this throws; and Error for a name that is no UTF-8.
+void write_zip(const std::vector<ZipMember>& members,
+               const std::function<void(std::uint64_t offset, Bytes bytes)>& write);
 
 }  // namespace tilewright::formats

@@ -2,11 +2,10 @@
 #include <tilewright/perf/ceiling_file.h>
 
 #include "base/plain_message.h"
+#include "base/safe_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -69,24 +68,7 @@ Result<Ceilings> read_ceilings(const std::string& path) {
 }
 
 Status write_ceilings(const Ceilings& ceilings, const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty()) fs::create_directories(folder, error);
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  {
-    std::ofstream file(temporary, std::ios::binary);
-    file << to_json(ceilings);
-    file.flush();
-    if (!file) return failure(Kind::io, fmt::format("cannot write {}", temporary));
-  }
-  fs::rename(temporary, path, error);
-  if (error) {
-    const std::string why = error.message();
-    fs::remove(temporary, error);
-    return failure(Kind::io, fmt::format("cannot write {}: {}", path, why));
-  }
-  return Unit{};
+  return write_safely(path, to_json(ceilings), {.durable = false, .make_folders = true});
 }
 
 }  // namespace tilewright::perf

@@ -1,13 +1,14 @@
 // Entries are "TWCACHE1", the key, the payload's size and hash, then the payload.
 #include "runtime/binary_cache.h"
 
+#include "base/safe_file.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -65,17 +66,6 @@ std::optional<std::string> payload(const std::string& entry, const std::string& 
   return std::string(body);
 }
 
-bool write_all(int file, const char* data, std::size_t size) {
-  while (size > 0) {
-    const ssize_t n = write(file, data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    data += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
 // Nothing where there is no folder yet; a Failure where one cannot be listed.
 Result<std::vector<fs::directory_entry>> entries(const std::string& directory, std::string_view suffix) {
   std::vector<fs::directory_entry> out;
@@ -115,25 +105,12 @@ std::optional<std::string> BinaryCache::find(const Hash128& key) const {
 
 Status BinaryCache::store(const Hash128& key, const std::string& bytes) {
   if (directory_.empty()) return Unit{};
-  std::error_code error;
-  fs::create_directories(directory_, error);
-  if (error) return failure(Failure::Kind::io, fmt::format("cache {}: {}", directory_, error.message()));
-  static std::atomic<unsigned> serial{0};
-  const std::string temporary = fmt::format("{}/{}.{}.{}.tmp", directory_, to_hex(key), getpid(), serial++);
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0)
-    return failure(Failure::Kind::io, fmt::format("cache {}: {}", temporary, std::strerror(errno)));
   Header h{{}, key, bytes.size(), hash_bytes(bytes)};
   std::memcpy(h.magic, kMagic, sizeof kMagic);
-  const bool written = write_all(file, reinterpret_cast<const char*>(&h), sizeof h) &&
-                       write_all(file, bytes.data(), bytes.size());
-  const int why = errno;
-  const bool closed = close(file) == 0;
-  if (!written || !closed || rename(temporary.c_str(), path_of(key).c_str()) != 0) {
-    const int reason = written ? errno : why;
-    unlink(temporary.c_str());
-    return failure(Failure::Kind::io, fmt::format("cache {}: {}", path_of(key), std::strerror(reason)));
-  }
+  const std::string entry = std::string(reinterpret_cast<const char*>(&h), sizeof h) + bytes;
+  // An entry that the machine's sudden end cuts short is a miss.
+  const Status written = write_safely(path_of(key), entry, {.durable = false, .make_folders = true});
+  if (!written) return failure(Failure::Kind::io, fmt::format("cache {}", written.error().message));
   written_since_trim_ += bytes.size();
   if (written_since_trim_ > max_bytes_ / 8) trim();
   return Unit{};

@@ -1,4 +1,4 @@
-// .npy and .npz: bytes as the formats' pages describe them, NumPy's own files, and damaged ones.
+// .npy: bytes as the format's page describes them, NumPy's own files, and damaged ones.
 #include <tilewright/tilewright.hpp>
 
 #include <gtest/gtest.h>
@@ -122,70 +122,6 @@ TEST_F(Npy, SaysWhatIsWrong) {
   expect_says([&] { load_npy(ctx_, folder_.file("none.npy")); },
               {"none.npy: it cannot be opened: No such file", here_});
   expect_says([&] { load_npy(ctx_, folder_.file("")); }, {"it is no regular file", here_});
-}
-
-TEST_F(Npy, ArchivesComeBack) {
-  const NamedTensors saved = {{"w", ctx_.from(Floats{1, 2, 3, 4}, {2, 2})},
-                              {"a/b", ctx_.ones({1000}, DType::bf16)},
-                              {"\xc3\xbc", ctx_.ones({0, 2}, DType::i64)}};
-  for (const bool compress : {false, true}) {
-    const std::string path = folder_.file("x.npz");
-    save_npz(path, saved, {.compress = compress});
-    const NamedTensors read = load_npz(ctx_, path);
-    ASSERT_EQ(read.size(), 3U);
-    for (std::size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(read[i].name, saved[i].name);
-      EXPECT_EQ(read[i].tensor.dtype(), saved[i].tensor.dtype());
-      EXPECT_EQ(read[i].tensor.shape(), saved[i].tensor.shape());
-      EXPECT_EQ(read[i].tensor.to_vector<float>(), saved[i].tensor.to_vector<float>());
-    }
-    EXPECT_EQ(test::read_file(path).size() < 2000, compress);
-    EXPECT_EQ(at(read, "w").to_vector<float>()[3], 4);
-    expect_says([&] { at(read, "v"); }, {"at: of the 3 tensors none is called \"v\"", here_});
-  }
-}
-
-TEST_F(Npy, ReadsNumPysArchives) {
-  for (const char* file : {"stored.npz", "deflated.npz"}) {
-    const NamedTensors read = load_npz(ctx_, test::fixture(file));
-    ASSERT_EQ(read.size(), 2U) << file;
-    EXPECT_EQ(at(read, "counted").to_vector<float>(), (Floats{0, 1, 2, 3, 4, 5}));
-    EXPECT_EQ(at(read, "flags").dtype(), DType::boolean);
-    EXPECT_EQ(at(read, "flags").to_vector<float>(), (Floats{1, 0, 1}));
-  }
-}
-
-TEST_F(Npy, SaysWhatIsWrongWithAnArchive) {
-  const NamedTensors tensors = {{"w", ctx_.ones({64})}, {"v", ctx_.ones({64})}};
-  const auto refused = [&](const std::string& bytes, const std::vector<std::string>& why) {
-    folder_.with("x.npz", bytes);
-    std::vector<std::string> parts = why;
-    parts.insert(parts.end(), {"load_npz: ", "x.npz: ", here_});
-    expect_says([&] { load_npz(ctx_, folder_.file("x.npz")); }, parts);
-  };
-  const auto replaced = [](std::string bytes, const std::string& what, const std::string& by) {
-    for (std::size_t at = 0; (at = bytes.find(what, at)) != std::string::npos; at += by.size())
-      bytes.replace(at, what.size(), by);
-    return bytes;
-  };
-  const std::string path = folder_.file("y.npz");
-  save_npz(path, tensors, {.compress = true});
-  std::string deflated = test::read_file(path);
-  save_npz(path, tensors);
-  const std::string good = test::read_file(path);
-  refused("", {"no ZIP archive, or is cut short"});
-  for (std::size_t size = 0; size < good.size(); size += 7) refused(good.substr(0, size), {"cut short"});
-  refused(replaced(good, "v.npy", "w.npy"), {"two tensors are called \"w\""});
-  refused(replaced(good, "v.npy", "v.txt"), {"\"v.txt\" is no .npy"});
-  std::string damaged = good;
-  damaged[200] = '!';
-  refused(damaged, {"tensor \"w\": entry \"w.npy\" is damaged: its CRC-32"});
-  deflated[60] = static_cast<char>(deflated[60] ^ 0x55);
-  refused(deflated, {"is damaged"});
-  expect_says([&] { save_npz(path, {{"w", ctx_.ones({1})}, {"w", ctx_.ones({1})}}); },
-              {"save_npz: ", "two tensors are called \"w\"", here_});
-  expect_says([&] { save_npz(path, {{"w", {}}}); }, {"save_npz: ", "tensor \"w\"", "value", here_});
-  EXPECT_EQ(test::read_file(path), good) << "the old file stays";
 }
 
 }  // namespace

@@ -8,8 +8,8 @@ namespace tilewright {
 
 // Every array, in the order of the archive, by its name without ".npy": stored or deflated, of more than 4 GB
 // as well. Throws Error naming the file and the tensor: what load_npy() throws; an archive that is damaged
-// (checksums are compared), encrypted, or packed otherwise, with entries that overlap, that have one name, or
-// that are no .npy.
+// (checksums are compared), encrypted, or packed otherwise, with entries that together are larger than the
+// file, that have one name, or that are no .npy.
 NamedTensors load_npz(Context& context, const std::string& path, const Location& where = Location::current());
 
 struct NpzOptions {
@@ -17,7 +17,7 @@ struct NpzOptions {
 };
 
 // What save_npy() says of the type and of the way to the disk goes for this. Throws Error for a name that is
-// there twice, is empty or is longer than 65,000 bytes.
+// there twice, is empty, is longer than 65,000 bytes or is no UTF-8 without control characters.
 void save_npz(const std::string& path, const NamedTensors& tensors, const NpzOptions& options = {},
               const Location& where = Location::current());
 

@@ -1,16 +1,13 @@
 // Names and files of records; the JSON itself is in json.cpp.
 #include "harness/run/record.h"
 
-#include <fcntl.h>
+#include "base/safe_file.h"
+
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace tilewright::lab {
@@ -21,21 +18,6 @@ constexpr Verdict kAllVerdicts[] = {Verdict::baseline,   Verdict::faster,      V
                                     Verdict::same,       Verdict::wrong,       Verdict::failed,
                                     Verdict::impossible, Verdict::unavailable, Verdict::no_memory,
                                     Verdict::untimed,    Verdict::uncompared};
-
-Failure io_failure(std::string_view what, const std::string& path, int error) {
-  return failure(Failure::Kind::io, fmt::format("{} {}: {}", what, path, std::strerror(error)));
-}
-
-Status write_all(int fd, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return io_failure("cannot write", path, errno);
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::fsync(fd) != 0) return io_failure("cannot sync", path, errno);
-  return Unit{};
-}
 
 }  // namespace
 
@@ -79,20 +61,7 @@ std::string Row::key() const {
 }
 
 Status write_file(const std::string& path, std::string_view content) {
-  std::error_code made;
-  const auto folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, made);
-  std::string temporary = path + ".XXXXXX";
-  const int fd = ::mkstemp(temporary.data());
-  if (fd < 0) return io_failure("cannot create a file beside", path, errno);
-  Status written = write_all(fd, content, temporary);
-  // mkstemp makes the file private; a result is for everyone to read.
-  if (::fchmod(fd, 0644) != 0 && written) written = io_failure("cannot set the mode of", temporary, errno);
-  if (::close(fd) != 0 && written) written = io_failure("cannot close", temporary, errno);
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0)
-    written = io_failure("cannot rename to", path, errno);
-  if (!written) ::unlink(temporary.c_str());
-  return written;
+  return write_safely(path, content, {.make_folders = true});
 }
 
 Result<std::string> read_file(const std::string& path) {

@@ -111,8 +111,8 @@ Result<RunRecord> parse_run(const std::string& json);
 Status write_run(const RunRecord& run, const std::string& path);
 Result<RunRecord> read_run(const std::string& path);
 
-// Writes a temporary file beside `path`, syncs it and renames it: readers see the old content or the new,
-// never half.
+// Missing folders are made. Readers see the old content or the new, never half, after the machine's sudden
+// end as well.
 Status write_file(const std::string& path, std::string_view content);
 Result<std::string> read_file(const std::string& path);
 
