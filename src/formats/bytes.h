@@ -31,8 +31,8 @@ struct KeptBytes {
 // `count` bytes from `offset` on. `what` they are is said where the file ends before.
 inline Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t count, std::string_view what) {
   if (offset > bytes.size() || count > bytes.size() - offset)
-    throw Error(fmt::format("it is cut short: {} would be {} bytes from byte {} on, and there are {}", what,
-                            count, offset, bytes.size()));
+    throw Error(fmt::format("it is cut short: {} would be {} bytes from byte {} on, and there are {} in all",
+                            what, count, offset, bytes.size()));
   return bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(count));
 }
 

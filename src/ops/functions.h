@@ -100,7 +100,7 @@ Value scatter_add_along(Value index, Value update, Index axis, const Shape& shap
 Value matmul(Value a, Value b, std::optional<DType> dtype = {});
 // Sums of products over named axes, "bhqd,bhkd->bhqk": axes that the result lacks are summed. Two operands,
 // letters, no axis twice in one operand. One matmul of views of the operands; its result's type.
-Value einsum(std::string_view spec, Value a, Value b);
+Value einsum(std::string_view spec, const std::vector<Value>& operands);
 
 }  // namespace tilewright::ops
 

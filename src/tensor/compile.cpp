@@ -118,8 +118,8 @@ void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Typ
 
 }  // namespace
 
-void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& arguments,
-                             const Location& where) {
+void CompiledCore::call_into(const std::vector<Tensor>& outputs, const Structure* structure,
+                             const std::vector<Tensor>& arguments, const Location& where) {
   check_arguments("into", arguments, where);
   check_given("into", "output", outputs, where);
   const std::shared_ptr<ContextState> context = context_of(arguments[0], "into", where);
@@ -134,6 +134,11 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
     count = types.size() - 2 * s.checks.size();
     if (outputs.size() != count)
       throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
+    if (structure != nullptr && *structure != s.structure)
+      throw Error(
+          "into: the outputs are not built as the results are: lists of other lengths, an optional that is "
+          "there or not, or another number",
+          where);
     check_outputs(outputs, types, *device, where);
     return overwrites(outputs, recorded_inputs(s, args, where));
   });

@@ -306,8 +306,11 @@ Tensor one_hot(const Tensor& index, Index classes, DType dtype, const Location& 
              [&](const Values& in) { return ops::one_hot(in[0], classes, dtype); });
 }
 
+Tensor einsum(std::string_view spec, const std::vector<Tensor>& operands, const Location& where) {
+  return one("einsum", operands, where, [&](const Values& in) { return ops::einsum(spec, in); });
+}
 Tensor einsum(std::string_view spec, const Tensor& a, const Tensor& b, const Location& where) {
-  return one("einsum", {a, b}, where, [&](const Values& in) { return ops::einsum(spec, in[0], in[1]); });
+  return einsum(spec, {a, b}, where);
 }
 Tensor matmul(const Tensor& a, const Tensor& b, const Location& where) {
   return one("matmul", {a, b}, where, [](const Values& in) { return ops::matmul(in[0], in[1]); });

@@ -131,9 +131,9 @@ Tensor Context::arange(double start, double stop, double step, DType dtype, cons
   const Index length = count > 0 ? static_cast<Index>(count) : 0;
   const double last = start + static_cast<double>(length - 1) * step;
   if (is_integer(dtype) && length > 0)
-    for (const double end : {start, last})
-      if (static_cast<double>(float_to_int(dtype, end)) != std::trunc(end))
-        does_not_hold(dtype, fmt::format("{}", end), where);
+    for (const double number : {start, start + (length > 1 ? step : 0), last})
+      if (static_cast<double>(float_to_int(dtype, number)) != number)
+        does_not_hold(dtype, fmt::format("{}", number), where);
   return make(*this,
               {.name = "arange",
                .shape = {length},

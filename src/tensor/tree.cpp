@@ -56,9 +56,12 @@ std::vector<Tensor> tensors_for(const NamedTensors& own, const NamedTensors& nam
       wrong.push_back(t.name + " is missing");
       continue;
     }
-    const ir::Type type{at->second->dtype(where), at->second->shape(where)};
-    if (const ir::Type wanted{t.tensor.dtype(where), t.tensor.shape(where)}; !(type == wanted))
-      wrong.push_back(fmt::format("{} is {}, the tree's is {}", t.name, to_string(type), to_string(wanted)));
+    if (t.tensor.defined()) {
+      const ir::Type type{at->second->dtype(where), at->second->shape(where)};
+      if (const ir::Type wanted{t.tensor.dtype(where), t.tensor.shape(where)}; !(type == wanted))
+        wrong.push_back(
+            fmt::format("{} is {}, the tree's is {}", t.name, to_string(type), to_string(wanted)));
+    }
     found.push_back(*at->second);
     by_name.erase(at);
   }

@@ -217,6 +217,7 @@ TEST_F(Trees, SayWhichTensorHasNoGradient) {
   const auto f = [](const State& s) { return sum(s.weight * s.step); };
   test::expect_says([&] { value_and_grad(f)(state); },
                     {"argument 0: step is i64[]", "cast", "trees_test.cpp:"});
+  test::expect_says([&] { compile(value_and_grad(f))(state); }, {"argument 0: step", "trees_test.cpp:"});
 }
 
 TEST_F(Trees, AreDonatedWholeAndAreNumberedAsArguments) {
@@ -234,6 +235,41 @@ TEST_F(Trees, AreDonatedWholeAndAreNumberedAsArguments) {
                     {"argument 1 is to be donated, the function has 1", "trees_test.cpp:"});
   const auto dynamic = compile([](const Network& n) { return n.layers[0].weight; }, {.dynamic = {{0, 0}}});
   test::expect_says([&] { dynamic(next); }, {"argument 0 has 3 tensors", "trees_test.cpp:"});
+}
+
+struct Moments {
+  Tensor m, v;
+  TILEWRIGHT_FIELDS(m, v)
+};
+struct Adam : Moments {
+  int step = 0;
+  TILEWRIGHT_FIELDS(m, v, step)
+};
+
+TEST_F(Trees, OfDerivedStructsHaveTheMembersOfTheirBases) {
+  Adam state;
+  state.m = state.v = ctx_.ones({2});
+  state.step = 7;
+  EXPECT_EQ(map_tensors([](const Tensor& t) { return t + 1.f; }, state).step, 7);
+  EXPECT_EQ(numbers_of(compile([](const Adam& s) { return s.m * static_cast<float>(s.step); })(state)),
+            Floats(2, 7));
+  EXPECT_EQ(detail::count_names("a, b, a"), 2u);
+  EXPECT_EQ(detail::count_members<Adam>(), 3u);
+}
+
+TEST_F(Trees, OutputsAreBuiltAsResultsAre) {
+  using Maybe = std::optional<Tensor>;
+  const auto f = compile([](const Tensor& t, bool first) {
+    return first ? std::pair<Maybe, Maybe>{t * 2.f, std::nullopt}
+                 : std::pair<Maybe, Maybe>{std::nullopt, t * 3.f};
+  });
+  const Tensor x = ctx_.ones({2}), y = ctx_.zeros({2});
+  f.into({y, std::nullopt}, x, true);
+  EXPECT_EQ(numbers_of(y), Floats(2, 2));
+  test::expect_says([&] { f.into({y, std::nullopt}, x, false); },
+                    {"into: the outputs are not built", "trees_test.cpp:"});
+  Tensor (Network::*none)(Tensor) const = nullptr;
+  test::expect_says([&] { compile(none); }, {"compile: the function is empty", "trees_test.cpp:"});
 }
 
 TEST_F(Trees, AreWrittenIntoAndMeasured) {
@@ -256,6 +292,7 @@ TEST_F(Trees, FunctionsOfAllKinds) {
       numbers_of(compile<Tensor(Tensor, Tensor)>([](const auto&... each) { return (each + ...); })(x, y)),
       Floats(2, 7));
   EXPECT_EQ(numbers_of(compile(doubled)(x)), Floats(2, 6));
+  EXPECT_EQ(numbers_of(compile(tilewright::square)(x)), Floats(2, 9));
   EXPECT_EQ(numbers_of(compile(std::function<Tensor(Tensor)>(doubled))(x)), Floats(2, 6));
   EXPECT_EQ(numbers_of(compile(compile(doubled))(x)), Floats(2, 6));
   EXPECT_EQ(numbers_of(grad([](auto a) { return sum(a * a); })(x)), Floats(2, 6));

@@ -88,6 +88,8 @@ TEST_P(Ranges, SayWhatIsWrong) {
   expect_says([&] { ctx_.arange(0., 5., 0.); }, {"arange: the step is 0", here});
   expect_says([&] { ctx_.arange(0, 300, 1, DType::u8); }, {"arange: u8 does not hold 299", here});
   expect_says([&] { ctx_.arange(-1, 3, 1, DType::u8); }, {"arange: u8 does not hold -1", here});
+  expect_says([&] { ctx_.arange(0., 3., 0.5, DType::i32); }, {"arange: i32 does not hold 0.5", here});
+  expect_says([&] { ctx_.arange(3, ~0ull); }, {"arange: a number is beyond", here});
   expect_says([&] { ctx_.arange(0., 300., 1., DType::i8); }, {"arange: i8 does not hold 299", here});
   expect_says([&] { ctx_.arange(-most, most); }, {"arange: ", "too many", here});
   expect_says([&] { ctx_.arange(0., NAN); }, {"arange: ", here});

@@ -160,7 +160,9 @@ class CompiledCore {
   CompiledCore(LeavesFunction function, Structure structure, CompileOptions options);
   ~CompiledCore();
   Leaves call(const std::vector<Tensor>& args, const Location& where);
-  void call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, const Location& where);
+  // `structure`: of the outputs, where they are more than a list.
+  void call_into(const std::vector<Tensor>& outputs, const Structure* structure,
+                 const std::vector<Tensor>& args, const Location& where);
   std::vector<SpecialisationReport> report() const;
   // Compiles for these arguments if that was not done; throws Error for a function with graph breaks.
   CompiledCall prepare(const std::vector<Tensor>& args, const Location& where);
@@ -239,17 +241,20 @@ class Compiled<R(A...)> {
   // read as it was before the call. Such an output is written in place where all that reads the tensor comes
   // before (kernels that read other elements of it than they write run first, or are the reason why not).
   // Otherwise kernels write new memory, which becomes the tensor's; where others share the tensor's own, it
-  // is copied there. explain() says which, and why. Not for functions with graph breaks. An index out of
-  // range (ContextOptions::check) is an Error after the outputs were written.
+  // is copied there. explain() says which, and why. Throws Error where the outputs are not as many tensors,
+  // of the same types, in lists of the same lengths and with the same numbers, as the results. Not for
+  // functions with graph breaks. An index out of range (ContextOptions::check) is an Error after the outputs
+  // were written.
   void into(const R& outputs, const A&... args, const Location& where = Location::current()) const {
     const Call call(*this, where, args...);
-    call.core->call_into(detail::leaves_of(outputs).tensors, call.leaves.tensors, where);
+    const detail::Leaves given = detail::leaves_of(outputs);
+    call.core->call_into(given.tensors, &given.structure, call.leaves.tensors, where);
   }
   // The same with the outputs, and the arguments of a function of Tensors, as lists.
   void into(const List& outputs, const List& args, const Location& where = Location::current()) const
     requires(kOfTensors || (kOfList && !std::is_same_v<R, List>))
   {
-    core_of(args, where)->call_into(outputs, args, where);
+    core_of(args, where)->call_into(outputs, nullptr, args, where);
   }
 
   // Guards, kernels, floors, fusions refused and why, and the times of what was measured; for each
@@ -327,7 +332,8 @@ using CompiledList = Compiled<std::vector<Tensor>(std::vector<Tensor>)>;
 // f takes and gives Tensors, or trees of them (tree.h): lists, and structs that name their members. Numbers
 // in these are constants of the program: another number compiles anew. It may be any function whose
 // parameters can be told: a lambda (of `auto` parameters: called with Tensors), a function, a member
-// function, whose object comes first, or what compile() and value_and_grad() give.
+// function, whose object comes first, or what compile() and value_and_grad() give. There is at least one
+// tensor among its arguments.
 //
 // It must be a pure function of its arguments and of the tensors it captures. Those are inputs of the
 // program: which tensors they are is found when f is traced, once per specialisation; a variable that holds
@@ -342,7 +348,9 @@ using CompiledList = Compiled<std::vector<Tensor>(std::vector<Tensor>)>;
 template <class F>
   requires(!std::is_function_v<F>)
 auto compile(F f, CompileOptions options = {}, const Location& where = Location::current()) {
-  return Compiled<typename detail::SignatureOf<F>::Type>(std::move(f), std::move(options), where);
+  using S = typename detail::SignatureOf<F>::Type;
+  static_assert(detail::check_signature(std::type_identity<S>()));
+  return Compiled<S>(std::move(f), std::move(options), where);
 }
 // The same of what its type does not tell: compile<Tensor(Tensor, Tensor)>(f).
 template <class Function, class F>

@@ -165,10 +165,13 @@ Tensor one_hot(const Tensor& index, Index classes, DType dtype = DType::f32, TW_
 // group, behind the last end or past a count, matrices of groups without rows, and keys that masks hide from
 // every query (attention.h) may hold anything, infinities and NaN too. Their own gradients are 0.
 Tensor matmul(const Tensor& a, const Tensor& b, TW_HERE);
-// Sums of products over named axes, "bhqd,bhkd->bhqk": axes that the result lacks are summed away. Of
-// matmul's type for these operands, whatever is summed first: integers of 8 bits give i32, others their own
-// type. Throws Error on a spec that is not "axes of a, axes of b -> axes of the result", and where sizes
-// differ.
+// Sums of products over named axes, "bhqd,bhkd->bhqk": axes that the result lacks are summed away. "..."
+// stands for the axes that have no letters, which broadcast. A product is of matmul's type for its operands,
+// whatever is summed first: integers of 8 bits give i32, others their own type. Of more than two operands the
+// pair whose product has the fewest elements is multiplied first, and what lies between is rounded to that
+// type. Throws Error on a spec that is not "axes of a, axes of b, … -> axes of the result", on an axis that
+// is named twice in one operand, and where sizes differ.
+Tensor einsum(std::string_view spec, const std::vector<Tensor>& operands, TW_HERE);
 Tensor einsum(std::string_view spec, const Tensor& a, const Tensor& b, TW_HERE);
 // A product with one matrix of w (G, K, N) for each block of rows, as mixtures of experts need it: x (T, K)
 // lies in blocks of T / B rows, and block b is multiplied by w[group_of_block[b]]; group_of_block (B) of

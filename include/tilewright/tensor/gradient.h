@@ -79,6 +79,8 @@ class ValueAndGrad<R(A...), kWith...> {
  public:
   using Gradient = typename detail::GradientType<std::tuple<A...>, kWith...>::Type;
   using Signature = std::pair<R, Gradient>(A...);
+  static_assert((!std::is_arithmetic_v<std::tuple_element_t<kWith, std::tuple<A...>>> && ...),
+                "a number has no gradient, as it is a constant of the program: give it as a Tensor");
   explicit ValueAndGrad(detail::LeavesFunction f) : f_(std::move(f)) {}
 
   std::pair<R, Gradient> operator()(const A&... arguments,
@@ -139,7 +141,8 @@ class ValueAndGradOf<R(A...)> {
 // A function of the same arguments as f that returns what f returns, and the gradient of its first tensor,
 // which must be a float scalar: with respect to the first argument, or to those whose numbers are given. The
 // gradient of one argument has its type (tree.h): of a struct of parameters it is such a struct, of tensors
-// of the parameters' shapes and types. Of several arguments it is a tuple.
+// of the parameters' shapes and types; numbers in it are the argument's own. Of several arguments it is a
+// tuple.
 //
 //   const auto step = value_and_grad([&](const Layer& layer, const Tensor& x) { return loss(layer, x); });
 //   const auto [value, gradient] = step(layer, x);           // gradient.weight, gradient.bias
@@ -152,6 +155,7 @@ class ValueAndGradOf<R(A...)> {
 template <std::size_t... kWith, class F>
 auto value_and_grad(F f, const Location& made = Location::current()) {
   using S = typename detail::SignatureOf<F>::Type;
+  static_assert(detail::check_signature(std::type_identity<S>()));
   auto leaves = detail::as_leaves_function(std::type_identity<S>(), std::move(f), "value_and_grad", made);
   if constexpr (sizeof...(kWith) == 0)
     return ValueAndGrad<S, 0>(std::move(leaves));
@@ -164,6 +168,7 @@ auto value_and_grad(F f, const Location& made = Location::current()) {
 template <class F>
 auto value_and_grad(F f, std::vector<int> wrt, const Location& made = Location::current()) {
   using S = typename detail::SignatureOf<F>::Type;
+  static_assert(detail::check_signature(std::type_identity<S>()));
   return ValueAndGradOf<S>(
       detail::as_leaves_function(std::type_identity<S>(), std::move(f), "value_and_grad", made),
       std::move(wrt));
@@ -193,6 +198,7 @@ class Grad<R(A...), kWith...> {
 template <std::size_t... kWith, class F>
 auto grad(F f, const Location& made = Location::current()) {
   using S = typename detail::SignatureOf<F>::Type;
+  static_assert(detail::check_signature(std::type_identity<S>()));
   auto leaves = detail::as_leaves_function(std::type_identity<S>(), std::move(f), "grad", made);
   if constexpr (sizeof...(kWith) == 0)
     return Grad<S, 0>(ValueAndGrad<S, 0>(std::move(leaves)));

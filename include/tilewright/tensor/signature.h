@@ -35,7 +35,9 @@ concept HasOneCallOperator = requires { &F::operator(); };
 inline constexpr std::size_t kNoArity = static_cast<std::size_t>(-1), kMostParameters = 16;
 template <class F, class... T>
 constexpr std::size_t generic_arity() {
-  if constexpr (sizeof...(T) > 0 && std::is_invocable_v<const F&, T...>)
+  if constexpr (sizeof...(T) == 0)
+    return generic_arity<F, const Tensor&>();
+  else if constexpr (std::is_invocable_v<const F&, T...>)
     return std::is_invocable_v<const F&, T..., const Tensor&> ? kNoArity : sizeof...(T);
   else if constexpr (sizeof...(T) < kMostParameters)
     return generic_arity<F, T..., const Tensor&>();
@@ -75,16 +77,26 @@ template <class R, class... A>
 struct SignatureOf<R (*)(A...)> : Plain<R, A...> {};
 template <class R, class... A>
 struct SignatureOf<R (*)(A...) noexcept> : Plain<R, A...> {};
+// The library's own functions take the user's line last: compile(tilewright::exp).
+template <class R, class A>
+struct SignatureOf<R (*)(A, const Location&)> : Plain<R, A> {};
+template <class R, class A, class B>
+struct SignatureOf<R (*)(A, B, const Location&)> : Plain<R, A, B> {};
 // A member function takes its object first.
 template <class C, class R, class... A>
 struct SignatureOf<R (C::*)(A...) const> : Plain<R, C, A...> {};
 template <class C, class R, class... A>
 struct SignatureOf<R (C::*)(A...) const noexcept> : Plain<R, C, A...> {};
+template <class C, class R, class... A>
+struct SignatureOf<R (C::*)(A...)> : Plain<R, C, A...> {};  // refused: it must be const
 
 // Whether a callable has nothing to call.
 template <class F>
-bool is_empty(const F&) {
-  return false;
+bool is_empty(const F& f) {
+  if constexpr (std::is_member_pointer_v<F>)
+    return f == nullptr;
+  else
+    return false;
 }
 template <class R, class... A>
 bool is_empty(const std::function<R(A...)>& f) {
@@ -99,21 +111,37 @@ bool is_empty(R (*const& f)(A...)) {
 // A function of a list of tensors.
 using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
+// Whether a function takes the user's line behind these arguments.
+template <class F, class... A>
+constexpr bool takes_line() {
+  if constexpr (NamesSignature<F> || std::is_pointer_v<F>)
+    return std::is_invocable_v<const F&, const A&..., const Location&>;
+  else
+    return false;
+}
+
 // The result of a call whose arguments are made in their order: between braces they are, between parentheses
 // not.
 template <class R>
 struct Called {
   R result;
+  // `made`: the line on which f became what is called, for the errors of functions that would tell their own.
   template <class F, class... A>
-  explicit Called(const F& f, const A&... args) : result(std::invoke(f, args...)) {}
+  Called(const Location& made, const F& f, const A&... args)
+      : result([&]() -> R {
+          if constexpr (takes_line<F, A...>())
+            return f(args..., made);
+          else
+            return std::invoke(f, args...);
+        }()) {}
 };
 
 // A function of trees as one of their leaves.
 using LeavesFunction = std::function<Leaves(const Leaves&)>;
 
-// `of` is what the user called with it.
-template <class R, class... A, class F>
-LeavesFunction as_leaves_function(std::type_identity<R(A...)>, F f, const char* of, const Location& where) {
+// Says in a sentence what the library cannot use of a function.
+template <class R, class... A>
+constexpr bool check_signature(std::type_identity<R(A...)>) {
   static_assert(!std::is_void_v<R>,
                 "the function must return what it computes: a Tensor or a tree of Tensors (tree.h)");
   static_assert(std::is_void_v<R> || IsTree<R>,
@@ -121,12 +149,18 @@ LeavesFunction as_leaves_function(std::type_identity<R(A...)>, F f, const char* 
   static_assert(
       (IsTree<A> && ...),
       "a parameter of the function is no tree of Tensors: a struct needs TILEWRIGHT_FIELDS(…) (tree.h)");
-  static_assert(std::is_invocable_v<const F&, const A&...>,
+  return true;
+}
+
+// `of` is what the user called with it.
+template <class R, class... A, class F>
+LeavesFunction as_leaves_function(std::type_identity<R(A...)>, F f, const char* of, const Location& where) {
+  static_assert(std::is_invocable_v<const F&, const A&...> || takes_line<F, A...>(),
                 "the function must be const, and take its parameters by value or by reference to const");
   if (is_empty(f)) throw_empty_function(of, where);
-  return [f = std::move(f)](const Leaves& leaves) {
+  return [f = std::move(f), where](const Leaves& leaves) {
     LeavesReader from{leaves.tensors, leaves.structure};
-    return leaves_of<R>(Called<R>{f, Tree<A>::read(from)...}.result);
+    return leaves_of<R>(Called<R>{where, f, Tree<A>::read(from)...}.result);
   };
 }
 

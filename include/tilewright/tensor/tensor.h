@@ -15,6 +15,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -213,6 +214,11 @@ class Context {
   template <std::integral Start, std::integral Stop, std::integral Step = Index>
   Tensor arange(Start start, Stop stop, Step step = 1, DType dtype = DType::i64,
                 const Location& where = Location::current()) {
+    const auto is_index = [](auto number) {
+      return std::is_signed_v<decltype(number)> || static_cast<std::uint64_t>(number) >> 63 == 0;
+    };
+    if (!is_index(start) || !is_index(stop) || !is_index(step))
+      throw Error("arange: a number is beyond what 64 bits hold", where);
     return whole_range({static_cast<Index>(start), static_cast<Index>(stop), static_cast<Index>(step)}, dtype,
                        where);
   }

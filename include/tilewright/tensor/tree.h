@@ -23,12 +23,13 @@
 #include <utility>
 #include <vector>
 
-// Inside a struct: makes it a tree of these members, which must be all that it has. Of a class that others
-// are derived from, or with a constructor of its own, the compiler cannot count the members: one that is not
-// named is as the default constructor leaves it wherever the library makes a copy.
+// Inside a struct: makes it a tree of these members, which must be all that it has, those of its bases among
+// them. Of a class with a constructor of its own the compiler cannot count the members: one that is not named
+// is as the default constructor leaves it wherever the library makes a copy.
 #define TILEWRIGHT_FIELDS(...)                                     \
   auto tilewright_fields() { return std::tie(__VA_ARGS__); }       \
   auto tilewright_fields() const { return std::tie(__VA_ARGS__); } \
+  auto tilewright_self() const { return this; }                    \
   static constexpr std::string_view tilewright_field_names() { return #__VA_ARGS__; }
 
 #pragma GCC visibility push(default)
@@ -177,22 +178,57 @@ struct Tree<std::tuple<T...>> {
   }
 };
 
-// What may stand for a member of any type when members are counted.
+// What may stand for a member of any type when the members of T are counted, and for none of its bases, whose
+// members stand for themselves.
+template <class T>
 struct AnyMember {
-  template <class T>
-  operator T() const;
+  template <class M>
+    requires(!std::is_base_of_v<M, T>)
+  operator M() const;
 };
 template <class T, class... Members>
 constexpr std::size_t count_members() {
-  if constexpr (requires { T{Members{}..., AnyMember{}}; })
-    return count_members<T, Members..., AnyMember>();
+  if constexpr (requires { T{Members{}..., AnyMember<T>{}}; })
+    return count_members<T, Members..., AnyMember<T>>();
   else
     return sizeof...(Members);
 }
+// How many different names stand in "weight, bias".
 constexpr std::size_t count_names(std::string_view names) {
-  std::size_t count = 1;
-  for (const char c : names) count += c == ',' ? 1 : 0;
+  std::size_t count = 0;
+  for (std::string_view left = names; !left.empty();) {
+    const std::size_t end = left.find(',') < left.size() ? left.find(',') : left.size();
+    const std::string_view name = left.substr(0, end);
+    left.remove_prefix(end);
+    while (!left.empty() && (left[0] == ',' || left[0] == ' ')) left.remove_prefix(1);
+    bool again = false;
+    for (std::string_view rest = left; !rest.empty() && !again;) {
+      const std::size_t stop = rest.find(',') < rest.size() ? rest.find(',') : rest.size();
+      again = rest.substr(0, stop) == name;
+      rest.remove_prefix(stop);
+      while (!rest.empty() && (rest[0] == ',' || rest[0] == ' ')) rest.remove_prefix(1);
+    }
+    count += again ? 0 : 1;
+  }
   return count;
+}
+template <class Members>
+constexpr bool are_trees = false;
+template <class... M>
+constexpr bool are_trees<std::tuple<M&...>> = (IsTree<M> && ...);
+// Says in a sentence what is wrong with a struct.
+template <class T>
+constexpr bool check_fields() {
+  static_assert(std::is_same_v<decltype(std::declval<const T&>().tilewright_self()), const T*>,
+                "a struct that is derived from another needs TILEWRIGHT_FIELDS of its own, of all members");
+  static_assert(
+      are_trees<decltype(std::declval<T&>().tilewright_fields())>,
+      "a member that TILEWRIGHT_FIELDS names is no tree: a tree is a Tensor, a number, a list or an "
+      "optional of trees, or a struct with TILEWRIGHT_FIELDS; none is const");
+  if constexpr (std::is_aggregate_v<T>)
+    static_assert(count_members<T>() == count_names(T::tilewright_field_names()),
+                  "TILEWRIGHT_FIELDS must name all members of its struct, each once");
+  return true;
 }
 // The name that stands first in `names`, "weight, bias", which is shortened by it.
 std::string_view first_name(std::string_view& names);
@@ -202,17 +238,17 @@ template <class T>
 struct Tree<T> {
   static constexpr bool is_tree = true;
   static void write(const T& t, Leaves& to) {
-    if constexpr (std::is_aggregate_v<T>)
-      static_assert(count_members<T>() == count_names(T::tilewright_field_names()),
-                    "TILEWRIGHT_FIELDS must name all members of its struct");
+    static_assert(check_fields<T>());
     std::apply([&]<class... M>(const M&... each) { (Tree<M>::write(each, to), ...); }, t.tilewright_fields());
   }
   static T read(LeavesReader& from) {
+    static_assert(check_fields<T>());
     T out{};
     std::apply([&]<class... M>(M&... each) { ((each = Tree<M>::read(from)), ...); }, out.tilewright_fields());
     return out;
   }
   static void name(const std::string& path, const T& t, NamedTensors& to) {
+    static_assert(check_fields<T>());
     std::string_view names = T::tilewright_field_names();
     std::apply([&]<class... M>(
                    const M&... each) { (Tree<M>::name(path_of(path, first_name(names)), each, to), ...); },
@@ -256,7 +292,8 @@ NamedTensors named_tensors(const T& tree) {
 }
 
 // The tree with tensors of these names, from a file, say, in the place of its own. Throws Error where names,
-// shapes or element types are not the tree's: it lists what is missing, what is too many, and what differs.
+// shapes or element types are not the tree's (a Tensor of the tree without a value takes any): it lists what
+// is missing, what is too many, and what differs.
 template <class T>
   requires detail::IsTree<T>
 T with_tensors(const T& tree, const NamedTensors& named, const Location& where = Location::current()) {
@@ -267,7 +304,7 @@ T with_tensors(const T& tree, const NamedTensors& named, const Location& where =
 
 // The tree with f(tensor, others…) in the place of each of its tensors; others are those in the same places
 // of trees that have as many: map_tensors([&](auto w, auto g) { return w - rate * g; }, weights, gradient).
-// Throws Error where one has another number of tensors.
+// Throws Error, without a line, where one has another number of tensors.
 template <class F, class T, class... Others>
   requires(detail::IsTree<T> && (detail::IsTree<Others> && ...))
 T map_tensors(const F& f, const T& tree, const Others&... others) {
