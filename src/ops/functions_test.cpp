@@ -204,7 +204,7 @@ TEST_F(Functions, EinsumSumsProductsOverNamedAxes) {
     SCOPED_TRACE(c.spec);
     g = ir::Graph("einsum");
     const Value a = input(DType::f64, c.a), b = input(DType::f64, c.b);
-    const std::vector<double> got = numbers(einsum(c.spec, a, b));
+    const std::vector<double> got = numbers(einsum(c.spec, {a, b}));
     const std::string spec = c.spec;
     const std::size_t comma = spec.find(','), arrow = spec.find("->");
     const std::string names[] = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1),
@@ -238,11 +238,11 @@ TEST_F(Functions, EinsumSaysWhatIsWrongWithItsSpec) {
       {"ij,jk->ik", "axis j is 3 in one operand and 4 in the other"},
       {"ijk,lm->il", "\"ijk\" names 3 axes, the operand is [2,3]"},
       {"ii,kl->i", "axis i is named twice in \"ii\""},
-      {"ij,kl->iz", "the result's axis z is in neither operand"},
+      {"ij,kl->iz", "the result's axis z is in no operand"},
       {"i1,kl->i", "'1' is no axis name"}};
   for (const auto& [spec, message] : wrong)
-    EXPECT_NE(message_of([&] { einsum(spec, a, b); }).find(message), std::string::npos)
-        << message_of([&] { einsum(spec, a, b); });
+    EXPECT_NE(message_of([&] { einsum(spec, {a, b}); }).find(message), std::string::npos)
+        << message_of([&] { einsum(spec, {a, b}); });
 }
 
 }  // namespace
