@@ -213,7 +213,8 @@ TEST_P(UserErrors, CallsThatDoNotFitTheFunction) {
   expect_says([&] { slope(ctx_.ones({}, DType::i32)); }, {"i32", here_});
   expect_says([&] { value_and_grad([](const Tensor& t) { return sum(t); }, {1})(x); }, {"argument 1", here_});
   expect_says([&] { stack({x, ctx_.ones({3})}, 0); }, {"stack", "one shape", "f32[3] beside f32[2]", here_});
-  expect_says([&] { einsum("ij,jk,kl->il", ctx_.ones({2, 2}), ctx_.ones({2, 2})); }, {"of 3 operands", "2 are given", here_});
+  expect_says([&] { einsum("ij,jk,kl->il", ctx_.ones({2, 2}), ctx_.ones({2, 2})); },
+              {"of 3 operands", "2 are given", here_});
 }
 
 TEST_P(UserErrors, AKernelOnTensorsThatAreTooSmall) {

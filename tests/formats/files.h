@@ -39,8 +39,6 @@ inline std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-inline std::string fixture(const std::string& name) {
-  return std::string(TW_TEST_FOLDER "/fixtures/") + name;
-}
+std::string fixture(const std::string& name);  // the path of a file in fixtures/
 
 }  // namespace tilewright::test
