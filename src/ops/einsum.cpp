@@ -40,24 +40,33 @@ void check_letters(std::string_view spec, const std::string& labels) {
   }
 }
 
-// The names with those of `count` axes in the place of the ellipsis; `count` is 0 where there is none.
-std::string expanded(std::string_view spec, std::string names, int count) {
-  const std::size_t at = names.find("...");
-  std::string before = names.substr(0, at), behind = at == std::string::npos ? "" : names.substr(at + 3);
-  check_letters(spec, before + behind);
-  for (int i = count; i > 0; --i) before += static_cast<char>(kEllipsisAxes + i - 1);
-  return before + behind;
+constexpr std::string_view kEllipsis = "...";
+
+// The letters beside an ellipsis.
+std::string letters_of(std::string_view spec, std::string names) {
+  if (const std::size_t at = names.find(kEllipsis); at != std::string::npos)
+    names.erase(at, kEllipsis.size());
+  check_letters(spec, names);
+  return names;
+}
+
+// The names with those of `count` axes in the place of an ellipsis.
+std::string expanded(std::string names, int count) {
+  const std::size_t at = names.find(kEllipsis);
+  if (at == std::string::npos) return names;
+  std::string axes;
+  for (int i = count; i > 0; --i) axes += static_cast<char>(kEllipsisAxes + i - 1);
+  return names.replace(at, kEllipsis.size(), axes);
 }
 
 // The operand with names for all of its axes.
 Factor named(std::string_view spec, const std::string& names, const Value& value) {
-  const int rank = value.shape().rank();
-  const bool open = names.find("...") != std::string::npos;
-  const int letters = static_cast<int>(names.size()) - (open ? 3 : 0);
+  const int rank = value.shape().rank(), letters = static_cast<int>(letters_of(spec, names).size());
+  const bool open = names.find(kEllipsis) != std::string::npos;
   if (letters > rank || (!open && letters < rank) || rank - letters > kMostEllipsisAxes)
     throw Error(fmt::format("einsum \"{}\": \"{}\" names {} axes, the operand is {}", spec, names, letters,
                             to_string(value.shape())));
-  return {value, expanded(spec, names, rank - letters)};
+  return {value, expanded(names, rank - letters)};
 }
 
 Named parse(std::string_view spec, const std::vector<Value>& values) {
@@ -85,7 +94,8 @@ Named parse(std::string_view spec, const std::vector<Value>& values) {
         std::max(of_ellipsis, static_cast<int>(std::count_if(names.begin(), names.end(), is_of_ellipsis)));
   }
   const std::string out = text.substr(arrow + 2);
-  all.out = expanded(spec, out, out.find("...") == std::string::npos ? 0 : of_ellipsis);
+  letters_of(spec, out);
+  all.out = expanded(out, of_ellipsis);
   for (const char c : all.out)
     if (std::none_of(all.operands.begin(), all.operands.end(),
                      [&](const Factor& o) { return o.names.find(c) != std::string::npos; }))

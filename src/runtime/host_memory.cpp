@@ -6,30 +6,20 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
+#include <fstream>
+#include <string>
 
 namespace tilewright::runtime {
 
-namespace {
-
-struct Close {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-}  // namespace
-
 Status check_host_memory(const void* address, std::size_t bytes, HostUse use) {
-  const std::unique_ptr<std::FILE, Close> maps(std::fopen("/proc/self/maps", "re"));
+  std::ifstream maps("/proc/self/maps");
   if (!maps || bytes == 0) return Unit{};
   auto at = reinterpret_cast<std::uintptr_t>(address);
   const std::uintptr_t end = at + bytes;
-  char line[512];
-  for (bool starts_line = true; at < end && std::fgets(line, sizeof line, maps.get());) {
-    const bool is_start = starts_line;
-    starts_line = std::char_traits<char>::find(line, std::char_traits<char>::length(line), '\n') != nullptr;
+  for (std::string line; at < end && std::getline(maps, line);) {
     std::uintptr_t from = 0, to = 0;
     char allowed[5] = {};
-    if (!is_start || std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, allowed) != 3 || to <= at)
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, allowed) != 3 || to <= at)
       continue;
     if (from > at) break;
     if (allowed[0] != 'r')

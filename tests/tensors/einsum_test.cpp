@@ -22,7 +22,7 @@ struct Drawn {
   std::map<char, Index> sizes;
   std::string spec() const {
     std::string text;
-    for (const std::string& names : operands) text += (text.empty() ? "" : ",") + names;
+    for (std::size_t i = 0; i < operands.size(); ++i) text += (i == 0 ? "" : ",") + operands[i];
     return text + "->" + out;
   }
   Shape shape_of(const std::string& names) const {
