@@ -287,7 +287,7 @@ Tensor doubled(const Tensor& t) noexcept { return t * 2.f; }
 
 TEST_F(Trees, FunctionsOfAllKinds) {
   const Tensor x = ctx_.full({2}, 3), y = ctx_.full({2}, 4);
-  EXPECT_EQ(numbers_of(compile([](auto a, const auto& b) { return a * b; })(x, y)), Floats(2, 12));
+  EXPECT_EQ(numbers_of(compile([](const auto& a, const auto& b) { return a * b; })(x, y)), Floats(2, 12));
   EXPECT_EQ(
       numbers_of(compile<Tensor(Tensor, Tensor)>([](const auto&... each) { return (each + ...); })(x, y)),
       Floats(2, 7));
@@ -295,10 +295,10 @@ TEST_F(Trees, FunctionsOfAllKinds) {
   EXPECT_EQ(numbers_of(compile(tilewright::square)(x)), Floats(2, 9));
   EXPECT_EQ(numbers_of(compile(std::function<Tensor(Tensor)>(doubled))(x)), Floats(2, 6));
   EXPECT_EQ(numbers_of(compile(compile(doubled))(x)), Floats(2, 6));
-  EXPECT_EQ(numbers_of(grad([](auto a) { return sum(a * a); })(x)), Floats(2, 6));
+  EXPECT_EQ(numbers_of(grad([](const auto& a) { return sum(a * a); })(x)), Floats(2, 6));
   const auto list = compile([](const std::vector<Tensor>& in) { return in[0] * in[1]; });
   EXPECT_EQ(numbers_of(list({x, y})), Floats(2, 12));
-  EXPECT_EQ(plain(compile([](auto a) { return sum(a); })(x)), 6);
+  EXPECT_EQ(plain(compile([](const auto& a) { return sum(a); })(x)), 6);
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ std::vector<std::string> npz_files() {
   const std::vector<std::string> arrays = npy_files();
   for (const ZipMethod method : {ZipMethod::stored, ZipMethod::deflated}) {
     std::vector<ZipMember> members;
+    members.reserve(arrays.size());
     for (std::size_t i = 0; i < arrays.size(); ++i)
       members.push_back({fmt::format("a{}.npy", i), method, arrays[i], 0, [] { return KeptBytes{}; }});
     std::string file;

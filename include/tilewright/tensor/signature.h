@@ -45,10 +45,12 @@ constexpr std::size_t generic_arity() {
     return kNoArity;
 }
 template <std::size_t>
-using AlwaysTensor = Tensor;
+struct OneOf {
+  using Type = Tensor;
+};
 template <class F, std::size_t... I>
-auto generic_signature(std::index_sequence<I...>) -> std::type_identity<
-    std::remove_cvref_t<std::invoke_result_t<const F&, const AlwaysTensor<I>&...>>(AlwaysTensor<I>...)>;
+auto generic_signature(std::index_sequence<I...>) -> std::type_identity<std::remove_cvref_t<
+    std::invoke_result_t<const F&, const typename OneOf<I>::Type&...>>(typename OneOf<I>::Type...)>;
 
 template <class F>
 constexpr auto signature_of_generic() {
