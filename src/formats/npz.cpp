@@ -19,13 +19,11 @@ constexpr std::string_view kSuffix = ".npy";
 
 std::vector<std::string> npz_names(const ZipReader& archive) {
   std::vector<std::string> out;
-  NamedTensors names;
   for (const ZipEntry& e : archive.entries()) {
     if (!e.name.ends_with(kSuffix)) throw Error(fmt::format("entry \"{}\" is no .npy file", e.name));
     out.push_back(e.name.substr(0, e.name.size() - kSuffix.size()));
-    names.push_back({out.back(), {}});
   }
-  check_names(names);
+  check_names(std::vector<std::string_view>(out.begin(), out.end()));
   return out;
 }
 

@@ -188,22 +188,20 @@ constexpr ir::Op kLog2 =
              .flops = flops_of(Prim::log2),
              .domain = kPositive});
 
-constexpr ir::Op kLog10 =
-    checked({.name = "log10",
-             .arity = 1,
-             .kind = OpClass::pointwise,
-             .doc = "Logarithm to base 10.",
-             .infer = float_operands,
-             .eval = map_floats([](double a) { return std::log10(a); }),
-             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
-               return {g / x[0] * (1 / std::numbers::ln10)};
-             },
-             .lower =
-                 [](tile::Builder& k, std::span<const tile::Value> x, const Attrs&) {
-                   return k.apply(Prim::log2, {x[0]}) * (std::numbers::ln2 / std::numbers::ln10);
-                 },
-             .flops = flops_of(Prim::log2) + 1,
-             .domain = kPositive});
+constexpr ir::Op kLog10 = checked(
+    {.name = "log10",
+     .arity = 1,
+     .kind = OpClass::pointwise,
+     .doc = "Logarithm to base 10.",
+     .infer = float_operands,
+     .eval = map_floats([](double a) { return std::log10(a); }),
+     .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g / (x[0] * std::numbers::ln10)}; },
+     .lower =
+         [](tile::Builder& k, std::span<const tile::Value> x, const Attrs&) {
+           return k.apply(Prim::log2, {x[0]}) * (std::numbers::ln2 / std::numbers::ln10);
+         },
+     .flops = flops_of(Prim::log2) + 1,
+     .domain = kPositive});
 
 constexpr ir::Op kLog1p =
     checked({.name = "log1p",

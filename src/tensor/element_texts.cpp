@@ -29,7 +29,7 @@ Decimal parsed(std::string_view scientific) {
   return out;
 }
 
-// Of |x| <= 1.8e308 with as many digits as PrintOptions allow: 309 before the point, 100 behind it.
+// Room for |x| <= 1.8e308 with as many digits as PrintOptions allow: 309 before the point, 100 behind it.
 using Buffer = std::array<char, 512>;
 template <class... Form>
 std::string text_of(auto magnitude, Form... form) {

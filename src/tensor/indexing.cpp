@@ -98,6 +98,8 @@ Viewed view_of(ir::Value x, const Indices& indices) {
 
 }  // namespace
 
+Indices::Indices(std::initializer_list<IndexItem> all, const Location& l) : items(all), where(l) {}
+
 Tensor Tensor::operator[](const Indices& indices) const {
   check(*this, indices);
   int axis_to_pick = -1;

@@ -165,10 +165,11 @@ Finding check_limits() {
   constexpr double kMega = 1 << 20;
   return {"cache limits", State::ok,
           fmt::format(
-              "each compiled function: {} specialisations; each device: {} programs with {:.0f} MiB of "
+              "each compiled function: {} structures of arguments, {} specialisations each; each device: {} "
+              "programs with {:.0f} MiB of "
               "temporaries, {} kernels that no program uses, {} literals; on disk: {:.0f} MiB; what was "
               "not used for longest goes first",
-              detail::kMostSpecialisations, detail::kMostGraphs,
+              detail::kMostStructures, detail::kMostSpecialisations, detail::kMostGraphs,
               static_cast<double>(detail::kMostTemporaryBytes) / kMega, runtime::KernelStore::kMostUnused,
               detail::kMostLiterals, static_cast<double>(runtime::BinaryCache::kDefaultMaxBytes) / kMega)};
 }

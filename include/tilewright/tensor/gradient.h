@@ -39,15 +39,13 @@ std::size_t first_without_gradient(const std::vector<int>& wrt, const std::vecto
 // Throws the Error of a tensor that has none: `path` of its argument is empty where that is a Tensor.
 [[noreturn]] void throw_no_gradient(std::size_t argument, const std::string& path, const Tensor& tensor,
                                     const Location& where);
+// Throws it where the tensor, the `number`-th of all, is one of this argument, whose first is the `first`-th.
 template <class T>
-void check_gradients_of(const std::vector<int>& wrt, const std::vector<Tensor>& tensors, std::size_t number,
-                        std::size_t first, std::size_t end, const T& argument, const Location& where) {
-  const std::size_t bad = first_without_gradient(wrt, tensors);
-  if (bad == wrt.size()) return;
-  const auto tensor = static_cast<std::size_t>(wrt[bad]);
-  if (tensor < first || tensor >= end) return;
-  const NamedTensors named = named_tensors(argument);
-  throw_no_gradient(number, named[tensor - first].name, named[tensor - first].tensor, where);
+void refuse_gradient_of(std::size_t number, std::size_t argument, std::size_t first, const T& tree,
+                        const Location& where) {
+  const NamedTensors named = named_tensors(tree);
+  if (number >= first && number - first < named.size())
+    throw_no_gradient(argument, named[number - first].name, named[number - first].tensor, where);
 }
 
 // The next gradient: of an argument whose structure begins at `number`.
@@ -88,11 +86,12 @@ class ValueAndGrad<R(A...), kWith...> {
     const detail::ArgumentLeaves<sizeof...(A)> given(arguments...);
     std::vector<int> wrt;
     (detail::add_numbers(wrt, given.tensors[kWith], given.tensors[kWith + 1]), ...);
-    std::size_t number = 0;
-    ((detail::check_gradients_of(wrt, given.all.tensors, number, given.tensors[number],
-                                 given.tensors[number + 1], arguments, where),
-      ++number),
-     ...);
+    if (const std::size_t bad = detail::first_without_gradient(wrt, given.all.tensors); bad < wrt.size()) {
+      const auto tensor = static_cast<std::size_t>(wrt[bad]);
+      std::size_t argument = 0;
+      ((detail::refuse_gradient_of(tensor, argument, given.tensors[argument], arguments, where), ++argument),
+       ...);
+    }
     const detail::ValueAndGradients made = detail::value_and_grad(f_, wrt, given.all, where);
     detail::LeavesReader from{made.gradients, given.all.structure};
     R value = detail::read_tree<R>(made.value);
@@ -138,6 +137,20 @@ class ValueAndGradOf<R(A...)> {
   std::vector<int> wrt_;
 };
 
+namespace detail {
+// `of` is what the user called with the function.
+template <std::size_t... kWith, class F>
+auto differentiated(F f, const char* of, const Location& made) {
+  using S = typename SignatureOf<F>::Type;
+  static_assert(check_signature(std::type_identity<S>()));
+  LeavesFunction leaves = as_leaves_function(std::type_identity<S>(), std::move(f), of, made);
+  if constexpr (sizeof...(kWith) == 0)
+    return ValueAndGrad<S, 0>(std::move(leaves));
+  else
+    return ValueAndGrad<S, kWith...>(std::move(leaves));
+}
+}  // namespace detail
+
 // A function of the same arguments as f that returns what f returns, and the gradient of its first tensor,
 // which must be a float scalar: with respect to the first argument, or to those whose numbers are given. The
 // gradient of one argument has its type (tree.h): of a struct of parameters it is such a struct, of tensors
@@ -154,13 +167,7 @@ class ValueAndGradOf<R(A...)> {
 // tensor of integers among those that a gradient is asked of, and a first result that is no float scalar.
 template <std::size_t... kWith, class F>
 auto value_and_grad(F f, const Location& made = Location::current()) {
-  using S = typename detail::SignatureOf<F>::Type;
-  static_assert(detail::check_signature(std::type_identity<S>()));
-  auto leaves = detail::as_leaves_function(std::type_identity<S>(), std::move(f), "value_and_grad", made);
-  if constexpr (sizeof...(kWith) == 0)
-    return ValueAndGrad<S, 0>(std::move(leaves));
-  else
-    return ValueAndGrad<S, kWith...>(std::move(leaves));
+  return detail::differentiated<kWith...>(std::move(f), "value_and_grad", made);
 }
 
 // The same of a function of Tensors, or of one list of them, with respect to those that `wrt` numbers; the
@@ -175,35 +182,31 @@ auto value_and_grad(F f, std::vector<int> wrt, const Location& made = Location::
 }
 
 // What grad() gives: a function of the same arguments.
-template <class Function, std::size_t... kWith>
+template <class Both>
 class Grad;
 template <class R, class... A, std::size_t... kWith>
-class Grad<R(A...), kWith...> {
+class Grad<ValueAndGrad<R(A...), kWith...>> {
   static_assert(std::is_same_v<R, Tensor>,
                 "grad(): the function has other results beside its value: value_and_grad() gives them");
+  using Both = ValueAndGrad<R(A...), kWith...>;
 
  public:
-  using Gradient = typename ValueAndGrad<R(A...), kWith...>::Gradient;
+  using Gradient = typename Both::Gradient;
   using Signature = Gradient(A...);
-  explicit Grad(ValueAndGrad<R(A...), kWith...> both) : both_(std::move(both)) {}
+  explicit Grad(Both both) : both_(std::move(both)) {}
   Gradient operator()(const A&... arguments, const Location& where = Location::current()) const {
     return both_(arguments..., where).second;
   }
 
  private:
-  ValueAndGrad<R(A...), kWith...> both_;
+  Both both_;
 };
 
 // value_and_grad() of a function that returns its value alone, without the value.
 template <std::size_t... kWith, class F>
 auto grad(F f, const Location& made = Location::current()) {
-  using S = typename detail::SignatureOf<F>::Type;
-  static_assert(detail::check_signature(std::type_identity<S>()));
-  auto leaves = detail::as_leaves_function(std::type_identity<S>(), std::move(f), "grad", made);
-  if constexpr (sizeof...(kWith) == 0)
-    return Grad<S, 0>(ValueAndGrad<S, 0>(std::move(leaves)));
-  else
-    return Grad<S, kWith...>(ValueAndGrad<S, kWith...>(std::move(leaves)));
+  auto both = detail::differentiated<kWith...>(std::move(f), "grad", made);
+  return Grad<decltype(both)>(std::move(both));
 }
 
 }  // namespace tilewright

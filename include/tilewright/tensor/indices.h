@@ -49,8 +49,7 @@ struct IndexItem {
 struct Indices {
   template <std::convertible_to<IndexItem> T>
   Indices(const T& one, const Location& l = Location::current()) : items{IndexItem(one)}, where(l) {}
-  Indices(std::initializer_list<IndexItem> all, const Location& l = Location::current())
-      : items(all), where(l) {}
+  Indices(std::initializer_list<IndexItem> all, const Location& l = Location::current());
   std::vector<IndexItem> items;
   Location where;
 };

@@ -13,7 +13,7 @@ struct Plain {
   using Type = std::remove_cvref_t<R>(std::remove_cvref_t<A>...);
 };
 
-// Of a call operator, from the type of the pointer to it.
+// What a call operator takes and gives, from the type of the pointer to it.
 template <class Pointer>
 struct CallOperator;
 template <class C, class R, class... A>

@@ -193,22 +193,21 @@ constexpr std::size_t count_members() {
   else
     return sizeof...(Members);
 }
-// How many different names stand in "weight, bias".
+// The name that stands first in `names`, "weight, bias", which is shortened by it.
+constexpr std::string_view first_name(std::string_view& names) {
+  const std::size_t end = names.find(','), next = names.find_first_not_of(", ", end);
+  const std::string_view name = names.substr(0, end);
+  names = next == std::string_view::npos ? std::string_view() : names.substr(next);
+  return name;
+}
+// How many different names stand in it.
 constexpr std::size_t count_names(std::string_view names) {
   std::size_t count = 0;
-  for (std::string_view left = names; !left.empty();) {
-    const std::size_t end = left.find(',') < left.size() ? left.find(',') : left.size();
-    const std::string_view name = left.substr(0, end);
-    left.remove_prefix(end);
-    while (!left.empty() && (left[0] == ',' || left[0] == ' ')) left.remove_prefix(1);
-    bool again = false;
-    for (std::string_view rest = left; !rest.empty() && !again;) {
-      const std::size_t stop = rest.find(',') < rest.size() ? rest.find(',') : rest.size();
-      again = rest.substr(0, stop) == name;
-      rest.remove_prefix(stop);
-      while (!rest.empty() && (rest[0] == ',' || rest[0] == ' ')) rest.remove_prefix(1);
-    }
-    count += again ? 0 : 1;
+  while (!names.empty()) {
+    const std::string_view name = first_name(names);
+    bool stands_again = false;
+    for (std::string_view rest = names; !rest.empty();) stands_again |= first_name(rest) == name;
+    count += stands_again ? 0 : 1;
   }
   return count;
 }
@@ -230,9 +229,6 @@ constexpr bool check_fields() {
                   "TILEWRIGHT_FIELDS must name all members of its struct, each once");
   return true;
 }
-// The name that stands first in `names`, "weight, bias", which is shortened by it.
-std::string_view first_name(std::string_view& names);
-
 template <class T>
   requires requires { T::tilewright_field_names(); }
 struct Tree<T> {
