@@ -60,7 +60,8 @@ tile::Value lower_hypot(tile::Builder&, std::span<const tile::Value> x, const At
 
 // Beside the larger only e to the power -|a - b| is added. Equal infinities have no difference.
 tile::Value lower_logaddexp(tile::Builder&, std::span<const tile::Value> x, const Attrs&) {
-  return where(x[0] == x[1], x[0] + std::numbers::ln2, max(x[0], x[1]) + log1p(exp(-abs(x[0] - x[1]))));
+  const tile::Value apart = where(x[0] == x[1], 0.0, abs(x[0] - x[1]));
+  return max(x[0], x[1]) + log1p(exp(-apart));
 }
 
 Grads logaddexp_vjp(Args x, const Attrs&, Value, Value g) {
