@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,8 @@ struct RecordedLaunch {
   Index grid[tile::kMaxGridAxes] = {1, 1, 1};
 };
 
-// A stream of the device's own interface: a CUstream, of which 1 is the legacy default stream and 2 the
-// calling thread's.
+// A stream of the device's own interface: a CUstream, of which 0 and 1 are the legacy default stream and 2 is
+// the calling thread's. Host devices have none but 0.
 using StreamHandle = std::uintptr_t;
 
 enum class CopyKind : unsigned char { host_to_device, device_to_host, device_to_device };
@@ -132,6 +133,8 @@ class Backend {
   // is launched on `stream` from now on waits for what was launched here. Neither waits on the host.
   virtual Status wait_for(StreamHandle) { return Unit{}; }
   virtual Status make_wait(StreamHandle) { return Unit{}; }
+  // The stream on which everything is launched.
+  virtual StreamHandle stream_handle() const { return 0; }
 
   // --- time: device clock around what is launched between the two calls, in µs
   virtual Status timer_start() = 0;
@@ -147,6 +150,7 @@ struct BackendOptions {
   int threads = 0;                         // CPU: 0 takes every allowed core
   std::string isa;                         // CPU: "" for the host's best, else amx | avx512 | avx2 | baseline
   std::vector<std::string> library_paths;  // where to look for NVRTC and cuBLASLt beside the usual places
+  std::optional<StreamHandle> stream;  // CUDA: the caller's, who keeps it for as long; none: one of its own
   // CUDA: "sm_80", "sm_90a", "sm_120": no device; kernels are printed and compiled for it, everything else
   // fails
   std::string compile_only;

@@ -4,6 +4,7 @@
 #include "backends/reference/reference_backend.h"
 #include "runtime/device_name.h"
 
+#include <tilewright/tile/plan.h>
 #include <tilewright/version.h>
 
 #include <dlfcn.h>
@@ -113,21 +114,55 @@ Result<backends::BackendEntry> load_entry(const std::string& kind, const std::st
 }  // namespace
 
 Result<std::shared_ptr<Device>> Device::open(const std::string& name, backends::BackendOptions options,
-                                             const std::string& library_dir) {
+                                             const std::string& library_dir,
+                                             std::shared_ptr<Allocator> allocator) {
   const Result<DeviceName> parsed = parse_device_name(name);
   if (!parsed) return parsed.error();
+  if (options.stream && parsed->kind != "cuda")
+    return failure(Failure::Kind::invalid,
+                   fmt::format("device {} has no streams: ContextOptions::stream is one of a GPU", name));
   if (parsed->kind == "reference")
-    return std::shared_ptr<Device>(new Device("reference", reference::open_reference_backend()));
+    return std::shared_ptr<Device>(
+        new Device("reference", reference::open_reference_backend(), std::move(allocator)));
   options.ordinal = parsed->ordinal;
   auto entry = load_entry(parsed->kind, library_dir);
   if (!entry) return entry.error();
   auto backend = (*entry)(options);
   if (!backend) return backend.error();
-  return std::shared_ptr<Device>(new Device(parsed->full(), std::move(*backend)));
+  return std::shared_ptr<Device>(new Device(parsed->full(), std::move(*backend), std::move(allocator)));
+}
+
+Result<void*> Device::allocate(std::size_t bytes) const {
+  bytes = std::max<std::size_t>(bytes, 1);
+  if (!allocator_) return backend_->allocate(bytes);
+  const backends::StreamHandle stream = backend_->stream_handle();
+  void* address = nullptr;
+  std::string why;
+  try {
+    address = allocator_->allocate(bytes, tile::kBufferAlign, stream);
+  } catch (const std::exception& thrown) {
+    why = fmt::format(" ({})", thrown.what());
+  }
+  if (!address)
+    return failure(Failure::Kind::out_of_memory,
+                   fmt::format("ContextOptions::allocator has no {} bytes{}", bytes, why));
+  if (reinterpret_cast<std::uintptr_t>(address) % tile::kBufferAlign == 0) return address;
+  allocator_->release(address, bytes, stream);
+  return failure(Failure::Kind::invalid,
+                 fmt::format("ContextOptions::allocator gave {}, which is no multiple of {} bytes", address,
+                             tile::kBufferAlign));
+}
+
+void Device::release(void* address, std::size_t bytes) const {
+  bytes = std::max<std::size_t>(bytes, 1);
+  if (allocator_)
+    allocator_->release(address, bytes, backend_->stream_handle());
+  else
+    backend_->release(address, bytes);
 }
 
 Result<std::shared_ptr<Buffer>> Buffer::allocate(const std::shared_ptr<Device>& device, std::size_t bytes) {
-  auto data = device->backend().allocate(std::max<std::size_t>(bytes, 1));
+  auto data = device->allocate(bytes);
   if (!data) return data.error();
   return std::shared_ptr<Buffer>(new Buffer(device, *data, bytes));
 }
@@ -143,7 +178,7 @@ Buffer::~Buffer() {
   if (foreign_)
     device_->backend().let_go(std::move(foreign_->owner));
   else
-    device_->backend().release(data_, std::max<std::size_t>(bytes_, 1));
+    device_->release(data_, bytes_);
 }
 
 bool Buffer::overlaps(const Buffer& other) const {

@@ -3,6 +3,8 @@
 
 #include "backends/backend.h"
 
+#include <tilewright/base/allocator.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,8 +15,10 @@ class Device {
  public:
   // Opens the backend's shared library: of `library_dir`, or of the places that
   // ContextOptions::library_directory names. A Failure says what is missing, and where it was looked for.
+  // `allocator`: where buffers take their memory from, if not from the backend.
   static Result<std::shared_ptr<Device>> open(const std::string& name, backends::BackendOptions options = {},
-                                              const std::string& library_dir = "");
+                                              const std::string& library_dir = "",
+                                              std::shared_ptr<Allocator> allocator = nullptr);
 
   const std::string& name() const { return name_; }
   backends::Backend& backend() const { return *backend_; }
@@ -22,10 +26,15 @@ class Device {
   // Host and device share memory: no copies are needed to read or write.
   bool is_host() const { return target().kind != tile::TargetKind::cuda; }
 
+  // Memory of at least one byte for work launched here, and back again: later work may get it then.
+  Result<void*> allocate(std::size_t bytes) const;
+  void release(void* address, std::size_t bytes) const;
+
  private:
-  Device(std::string name, std::unique_ptr<backends::Backend> backend)
-      : name_(std::move(name)), backend_(std::move(backend)) {}
+  Device(std::string name, std::unique_ptr<backends::Backend> backend, std::shared_ptr<Allocator> allocator)
+      : name_(std::move(name)), allocator_(std::move(allocator)), backend_(std::move(backend)) {}
   std::string name_;
+  std::shared_ptr<Allocator> allocator_;  // null: the backend's own memory
   std::unique_ptr<backends::Backend> backend_;
 };
 

@@ -23,9 +23,12 @@ DeviceState& ContextState::device(const std::string& name) {
   if (const auto it = devices.find(name); it != devices.end()) return *it->second;
   const std::string full = runtime::parse_device_name(name).value().full();
   if (auto it = devices.find(full); it != devices.end()) return *it->second;
-  auto opened = runtime::Device::open(
-      full, {.threads = options.threads, .isa = options.isa, .library_paths = options.cuda_library_paths},
-      options.library_directory);
+  backends::BackendOptions how = {
+      .threads = options.threads, .isa = options.isa, .library_paths = options.cuda_library_paths};
+  const bool own = full == runtime::parse_device_name(options.device).value().full();
+  if (own) how.stream = options.stream;
+  auto opened =
+      runtime::Device::open(full, how, options.library_directory, own ? options.allocator : nullptr);
   if (!opened) throw Error(opened.error().message);
   auto state = std::make_unique<DeviceState>(std::move(*opened), &cache);
   // A file that cannot be read is as good as none: rules of thumb stand in, and tw devices says what is
@@ -74,6 +77,11 @@ Context::~Context() {
 }
 
 const ContextOptions& Context::options() const { return state_->options; }
+
+std::uintptr_t Context::stream() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->device(state_->options.device).device->backend().stream_handle();
+}
 
 void Context::synchronize() {
   for (auto& [name, device] : state_->devices)

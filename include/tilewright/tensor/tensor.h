@@ -3,6 +3,7 @@
 // there are no globals.
 #pragma once
 
+#include <tilewright/base/allocator.h>
 #include <tilewright/base/dtype.h>
 #include <tilewright/base/error.h>
 #include <tilewright/base/shape.h>
@@ -167,6 +168,12 @@ struct ContextOptions {
   std::string library_directory;
   // Where to look for NVRTC and cuBLASLt beside the usual places.
   std::vector<std::string> cuda_library_paths;
+  // What `device` works with in place of its own: a stream of a GPU, on which everything is launched, and a
+  // source of memory. The stream is a CUstream (a cudaStream_t) made on that device, or 1, CUDA's legacy
+  // default stream; it stays until the Context, its tensors and its compiled functions are gone. Not from the
+  // allocator comes what a kernel's code, a library's workspace and transfers of the host need.
+  std::optional<std::uintptr_t> stream = {};
+  std::shared_ptr<Allocator> allocator = {};
   std::uint64_t seed = 0;  // of rand and randn
   // Indices that are data (take, take_along, embedding, scatter_add, labels of losses, ends of groups) are
   // looked at, and one out of range is an Error. true: everywhere, in compiled functions as well, which then
@@ -245,6 +252,9 @@ class Context {
   void set_seed(std::uint64_t seed, const Location& where = Location::current());
 
   void synchronize();  // waits for all work on all devices
+  // The stream on which the work of the Context's own device is launched, a CUstream: the one that was given,
+  // or its own. 0 on the CPU, and the legacy default stream where that was given as 0.
+  std::uintptr_t stream() const;
   const ContextOptions& options() const;
   const std::shared_ptr<detail::ContextState>& state() const { return state_; }
 

@@ -18,7 +18,11 @@ namespace tilewright::cuda {
 
 CudaBackend::CudaBackend(std::vector<std::string> library_paths) : library_paths_(std::move(library_paths)) {}
 CudaBackend::~CudaBackend() {
-  if (device_) (void)device_->stream.synchronize();
+  const auto entered = enter();
+  if (!entered) return;
+  (void)device_->stream.synchronize();
+  libraries_.reset();
+  device_.reset();
 }
 
 Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::BackendOptions& options) {
@@ -36,7 +40,7 @@ Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::Bac
     backend->shared_bytes_ = limits.shared_bytes_per_block;
     return std::unique_ptr<backends::Backend>(std::move(backend));
   }
-  auto device = open_device(options.ordinal);
+  auto device = open_device(options);
   if (!device) return device.error();
   backend->device_ = std::move(*device);
   const DeviceLimits& limits = backend->device_->context.limits();
@@ -51,14 +55,19 @@ Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::Bac
   return std::unique_ptr<backends::Backend>(std::move(backend));
 }
 
-Result<std::unique_ptr<CudaBackend::Device>> CudaBackend::open_device(int ordinal) {
+Result<std::unique_ptr<CudaBackend::Device>> CudaBackend::open_device(
+    const backends::BackendOptions& options) {
   auto driver = open_driver();
   if (!driver) return driver.error();
   auto kept = std::make_unique<Driver>(*driver);
-  auto context = Context::open(*kept, ordinal);
+  auto context = Context::open(*kept, options.ordinal);
   if (!context) return context.error();
   auto device = std::make_unique<Device>(std::move(kept), std::move(*context));
-  auto stream = Stream::create(device->context);
+  const auto entered = Entered::enter(device->context);
+  if (!entered) return entered.error();
+  auto stream = options.stream
+                    ? Stream::borrow(device->context, reinterpret_cast<api::CUstream>(*options.stream))
+                    : Stream::create(device->context);
   if (!stream) return stream.error();
   device->stream = std::move(*stream);
   auto staging = Staging::create(device->context);
@@ -77,13 +86,9 @@ Failure CudaBackend::no_device() const {
                  fmt::format("{} was opened to compile only: there is no device to run on", target_.arch));
 }
 
-Status CudaBackend::enter() {
+Result<Entered> CudaBackend::enter() {
   if (!device_) return no_device();
-  const auto self = std::this_thread::get_id();
-  if (current_on_.load(std::memory_order_relaxed) == self) return Unit{};
-  if (Status s = device_->context.make_current(); !s) return s;
-  current_on_.store(self, std::memory_order_relaxed);
-  return Unit{};
+  return Entered::enter(device_->context);
 }
 
 const Result<Nvrtc>& CudaBackend::nvrtc() const {
@@ -155,7 +160,8 @@ const LibrarySet& CudaBackend::libraries() const {
 }
 
 std::vector<backends::Candidate> CudaBackend::library_candidates(const tile::Kernel& kernel) {
-  return enter() ? libraries().candidates(kernel) : std::vector<backends::Candidate>();
+  const auto entered = enter();
+  return entered ? libraries().candidates(kernel) : std::vector<backends::Candidate>();
 }
 
 std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& kernel) const {
@@ -185,7 +191,8 @@ Result<backends::Binary> CudaBackend::compile(const tile::Kernel& kernel,
 Result<std::unique_ptr<backends::Program>> CudaBackend::load(const tile::Kernel& kernel,
                                                              const backends::Source& source,
                                                              const backends::Binary& binary) {
-  if (Status s = enter(); !s) return s.error();
+  const auto entered = enter();
+  if (!entered) return entered.error();
   if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind)) {
     auto prepared = libraries().prepare(kernel, *call);
     if (!prepared) return prepared.error();
@@ -195,7 +202,8 @@ Result<std::unique_ptr<backends::Program>> CudaBackend::load(const tile::Kernel&
 }
 
 Result<void*> CudaBackend::allocate(std::size_t bytes) {
-  if (Status s = enter(); !s) return s.error();
+  const auto entered = enter();
+  if (!entered) return entered.error();
   drop_leaving();
   auto buffer = device_->pool.allocate(std::max<std::size_t>(bytes, 1), stream());
   if (!buffer) return buffer.error();
@@ -206,13 +214,15 @@ Result<void*> CudaBackend::allocate(std::size_t bytes) {
 }
 
 void CudaBackend::release(void* address, std::size_t) {
-  if (!enter()) return;
+  const auto entered = enter();
+  if (!entered) return;
   const std::lock_guard lock(mutex_);
   device_->buffers.erase(address);  // the pool hands it to later work of the same stream
 }
 
 Status CudaBackend::copy(void* to, const void* from, std::size_t bytes, backends::CopyKind kind) {
-  if (Status s = enter(); !s) return s;
+  const auto entered = enter();
+  if (!entered) return entered.error();
   if (bytes == 0) return Unit{};
   const auto device_to = reinterpret_cast<api::CUdeviceptr>(to);
   const auto device_from = reinterpret_cast<api::CUdeviceptr>(from);
@@ -225,12 +235,14 @@ Status CudaBackend::copy(void* to, const void* from, std::size_t bytes, backends
 }
 
 Status CudaBackend::fill(void* to, backends::FillPattern pattern, std::size_t bytes) {
-  if (Status s = enter(); !s) return s;
+  const auto entered = enter();
+  if (!entered) return entered.error();
   return cuda::fill(device_->driver(), reinterpret_cast<api::CUdeviceptr>(to), pattern, bytes, stream());
 }
 
 Status CudaBackend::synchronize() {
-  if (Status s = enter(); !s) return s;
+  const auto entered = enter();
+  if (!entered) return entered.error();
   if (Status s = device_->stream.synchronize(); !s) return s;
   drop_leaving();
   return Unit{};
@@ -239,7 +251,8 @@ Status CudaBackend::synchronize() {
 // The first and the last byte are asked about: what lies between them may be several allocations side by
 // side.
 Status CudaBackend::check_foreign(const void* address, std::size_t bytes) {
-  if (Status s = enter(); !s) return s;
+  const auto entered = enter();
+  if (!entered) return entered.error();
   const auto begin = reinterpret_cast<api::CUdeviceptr>(address);
   for (const api::CUdeviceptr at : {begin, begin + bytes - 1})
     if (Status s = check_on_device(device_->context, at); !s) return s;
@@ -247,7 +260,9 @@ Status CudaBackend::check_foreign(const void* address, std::size_t bytes) {
 }
 
 void CudaBackend::let_go(std::shared_ptr<void> owner) {
-  if (!owner || !enter()) return;  // without a context there is no work either
+  if (!owner) return;
+  const auto entered = enter();
+  if (!entered) return;  // without a context there is no work either
   drop_leaving();
   const std::lock_guard lock(mutex_);
   device_->leaving.add(std::move(owner), device_->context, device_->stream);
@@ -261,22 +276,26 @@ void CudaBackend::drop_leaving() {
 }
 
 Status CudaBackend::wait_for(backends::StreamHandle stream) {
-  if (Status s = enter(); !s) return s;
+  const auto entered = enter();
+  if (!entered) return entered.error();
   return order(device_->context, reinterpret_cast<api::CUstream>(stream), this->stream());
 }
 
 Status CudaBackend::make_wait(backends::StreamHandle stream) {
-  if (Status s = enter(); !s) return s;
+  const auto entered = enter();
+  if (!entered) return entered.error();
   return order(device_->context, this->stream(), reinterpret_cast<api::CUstream>(stream));
 }
 
 Status CudaBackend::timer_start() {
-  if (Status s = enter(); !s) return s;
+  const auto entered = enter();
+  if (!entered) return entered.error();
   return device_->timer_begin.record(stream());
 }
 
 Result<double> CudaBackend::timer_stop_us() {
-  if (Status s = enter(); !s) return s.error();
+  const auto entered = enter();
+  if (!entered) return entered.error();
   if (Status s = device_->timer_end.record(stream()); !s) return s.error();
   if (Status s = device_->timer_end.synchronize(); !s) return s.error();
   const auto ms = device_->timer_end.elapsed_ms_since(device_->timer_begin);
@@ -291,7 +310,8 @@ class CudaReplay final : public backends::Replay {
   CudaReplay(CudaBackend& backend, CudaGraph graph, GraphExec exec)
       : backend_(backend), graph_(std::move(graph)), exec_(std::move(exec)) {}
   Status run() override {
-    if (Status s = backend_.enter(); !s) return s;
+    const auto entered = backend_.enter();
+    if (!entered) return entered.error();
     return exec_.launch(backend_.stream());
   }
 
@@ -307,7 +327,8 @@ class CudaReplay final : public backends::Replay {
 // overlap; on a stream of its own, since others may launch on the device's meanwhile.
 Result<std::unique_ptr<backends::Replay>> CudaBackend::record(
     const std::vector<backends::RecordedLaunch>& launches) {
-  if (Status s = enter(); !s) return s.error();
+  const auto entered = enter();
+  if (!entered) return entered.error();
   std::vector<RecordedWork> prepared;
   bool records_always = true;
   for (const backends::RecordedLaunch& recorded : launches) {

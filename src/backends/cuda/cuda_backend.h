@@ -11,11 +11,9 @@
 #include "backends/cuda/library/library.h"
 #include "backends/cuda/nvrtc/nvrtc.h"
 
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 namespace tilewright::cuda {
 
@@ -44,13 +42,16 @@ class CudaBackend final : public backends::Backend {
   void let_go(std::shared_ptr<void> owner) override;
   Status wait_for(backends::StreamHandle stream) override;
   Status make_wait(backends::StreamHandle stream) override;
+  backends::StreamHandle stream_handle() const override {
+    return device_ ? reinterpret_cast<backends::StreamHandle>(stream()) : 0;
+  }
   Status timer_start() override;
   Result<double> timer_stop_us() override;
   Result<std::unique_ptr<backends::Replay>> record(
       const std::vector<backends::RecordedLaunch>& launches) override;
 
-  // For programs: the device's context, current on the calling thread.
-  Status enter();
+  // For programs: the device's context is current on the calling thread while the result lives.
+  Result<Entered> enter();
   const Context& context() const { return device_->context; }
   api::CUstream stream() const { return device_->stream.get(); }
 
@@ -70,7 +71,7 @@ class CudaBackend final : public backends::Backend {
     Leaving leaving;
   };
   explicit CudaBackend(std::vector<std::string> library_paths);
-  static Result<std::unique_ptr<Device>> open_device(int ordinal);
+  static Result<std::unique_ptr<Device>> open_device(const backends::BackendOptions& options);
   Failure no_device() const;
   void drop_leaving();
   const Result<Nvrtc>& nvrtc() const;
@@ -87,8 +88,7 @@ class CudaBackend final : public backends::Backend {
   LibraryHost library_host_;
   mutable std::mutex libraries_mutex_;
   mutable std::optional<LibrarySet>
-      libraries_;                              // opened when a kernel is first tuned; gone before the device
-  std::atomic<std::thread::id> current_on_{};  // the thread that last made the context current
+      libraries_;  // opened when a kernel is first tuned; gone before the device
 };
 
 }  // namespace tilewright::cuda

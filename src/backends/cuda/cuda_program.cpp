@@ -106,7 +106,8 @@ Status CudaProgram::launch(const backends::LaunchArgs& args) {
   const auto blocks = blocks_for(args.grid);
   if (!blocks) return blocks.error();
   if (*blocks == 0) return Unit{};
-  if (Status s = backend_.enter(); !s) return s;
+  const auto entered = backend_.enter();
+  if (!entered) return entered.error();
   for (std::size_t i = 0; i < views_; ++i)
     parameters_[i] = static_cast<void*>(const_cast<void**>(args.views + i));
   for (std::size_t i = 0; i < scalar_bytes_.size(); ++i)

@@ -6,7 +6,8 @@
 namespace tilewright::cuda {
 
 Status LibraryProgram::launch(const backends::LaunchArgs& args) {
-  if (Status s = backend_.enter(); !s) return s;
+  const auto entered = backend_.enter();
+  if (!entered) return entered.error();
   return call_->enqueue(args.views, backend_.stream());
 }
 

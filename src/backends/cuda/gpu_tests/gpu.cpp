@@ -8,6 +8,7 @@ namespace tilewright::cuda {
 Gpu::Gpu()
     : driver(must(open_driver())),
       context(must(Context::open(driver))),
+      entered(must(Entered::enter(context))),
       nvrtc(must(Nvrtc::open(nvrtc_search_from_environment()))),
       stream(must(Stream::create(context))),
       pool(context),

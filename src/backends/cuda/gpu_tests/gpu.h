@@ -19,6 +19,7 @@ namespace tilewright::cuda {
 struct Gpu {
   Driver driver;
   Context context;
+  Entered entered;
   Nvrtc nvrtc;
   Stream stream;
   MemoryPool pool;

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/gpu_tests/gpu.h"
 #include "backends/cuda/host/graph.h"
 
@@ -52,6 +53,21 @@ TEST(GpuCopy, FillsAndCopiesOnTheDevice) {
   EXPECT_EQ(gpu.download<unsigned>(b, 1000), std::vector<unsigned>(1000, 0x01020304));
   must(fill(gpu.driver, a.address(), {0xbeef, 2}, 4000, gpu.stream.get()));
   EXPECT_EQ(gpu.download<unsigned>(a, 1000), std::vector<unsigned>(1000, 0xbeefbeef));
+}
+
+TEST(GpuBackend, WorksOnTheStreamThatIsGiven) {
+  auto& gpu = Gpu::open();
+  const auto stream = reinterpret_cast<backends::StreamHandle>(gpu.stream.get());
+  const auto backend = must(CudaBackend::open({.stream = stream}));
+  EXPECT_EQ(backend->stream_handle(), stream);
+  constexpr std::size_t kBytes = std::size_t{256} << 20;  // about 60 us of filling
+  void* memory = must(backend->allocate(kBytes));
+  const auto address = reinterpret_cast<api::CUdeviceptr>(memory);
+  for (unsigned i = 1; i <= 20; ++i) must(fill(gpu.driver, address, {i, 4}, kBytes, gpu.stream.get()));
+  unsigned last = 0;
+  must(backend->copy(&last, static_cast<char*>(memory) + kBytes - 4, 4, backends::CopyKind::device_to_host));
+  EXPECT_EQ(last, 20U) << "after everything that the stream's owner has launched";
+  backend->release(memory, kBytes);
 }
 
 TEST(GpuCopy, FillsByPatternsOfEightBytes) {

@@ -68,7 +68,6 @@ Result<Context> Context::open(const Driver& driver, int ordinal) {
   context.limits_ = std::move(*limits);
   const auto retained = driver.device_primary_ctx_retain(&context.context_, device);
   if (auto status = check(driver, retained, "cuDevicePrimaryCtxRetain"); !status) return status.error();
-  if (auto status = context.make_current(); !status) return status.error();
   return context;
 }
 
@@ -100,6 +99,16 @@ void Context::release() {
 
 Status Context::make_current() const {
   return check(*driver_, driver_->ctx_set_current(context_), "cuCtxSetCurrent");
+}
+
+Result<Entered> Entered::enter(const Context& context) {
+  const Driver& driver = context.driver();
+  api::CUcontext before = nullptr;
+  if (auto status = check(driver, driver.ctx_get_current(&before), "cuCtxGetCurrent"); !status)
+    return status.error();
+  if (before == context.get()) return Entered(driver.ctx_set_current, nullptr);
+  if (auto status = context.make_current(); !status) return status.error();
+  return Entered(driver.ctx_set_current, before);
 }
 
 Status Context::synchronize() const {
@@ -152,12 +161,38 @@ Result<Stream> Stream::create(const Context& context, const Options& options) {
   const auto result = driver.stream_create_with_priority(&stream, api::kStreamNonBlocking, options.priority);
   if (auto status = check(driver, result, "cuStreamCreateWithPriority"); !status) return status.error();
   Stream made;
-  made.stream_ = {driver, stream};
+  made.driver_ = &driver;
+  made.stream_ = stream;
+  made.owned_ = {driver, stream};
+  return made;
+}
+
+Result<Stream> Stream::borrow(const Context& context, api::CUstream stream) {
+  const auto number = reinterpret_cast<std::uintptr_t>(stream);
+  if (number == api::kPerThreadDefaultStream)
+    return failure(
+        Failure::Kind::invalid,
+        "stream 2 is the calling thread's default stream, another one on each thread: give a stream of "
+        "your own, or 1, the legacy default stream");
+  const Driver& driver = context.driver();
+  if (number > api::kPerThreadDefaultStream) {
+    api::CUcontext of = nullptr;
+    if (auto status = check(driver, driver.stream_get_ctx(stream, &of), "cuStreamGetCtx"); !status)
+      return status.error();
+    if (of != context.get())
+      return failure(Failure::Kind::invalid,
+                     fmt::format("stream {:#x} is not of the primary context of cuda:{}: "
+                                 "make it while that device is current",
+                                 number, context.ordinal()));
+  }
+  Stream made;
+  made.driver_ = &driver;
+  made.stream_ = stream;
   return made;
 }
 
 Status Stream::synchronize() const {
-  return check(driver(), driver().stream_synchronize(stream_.get()), "cuStreamSynchronize");
+  return check(driver(), driver().stream_synchronize(stream_), "cuStreamSynchronize");
 }
 
 // An event that is destroyed while a stream waits for it is kept by the driver until it has come.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "backends/cuda/host/driver.h"
 #include "backends/cuda/machine/limits.h"
@@ -18,7 +19,7 @@ struct MemoryInfo {
 // The primary context of one device, shared with every other user of it in the process (PyTorch, NCCL).
 class Context {
  public:
-  // Leaves the context current on the calling thread.
+  // Nothing becomes current on the calling thread.
   static Result<Context> open(const Driver& driver, int ordinal = 0);
   Context(Context&& other) noexcept;
   Context& operator=(Context&& other) noexcept;
@@ -47,6 +48,26 @@ class Context {
   DeviceLimits limits_;
 };
 
+// The context is current on this thread while the value lives. What was current before is so again
+// afterwards: the thread may belong to a program that uses other devices. Where nothing was, the context
+// stays.
+class Entered {
+ public:
+  static Result<Entered> enter(const Context& context);
+  Entered(Entered&& other) noexcept
+      : set_current_(other.set_current_), before_(std::exchange(other.before_, nullptr)) {}
+  Entered& operator=(Entered&&) = delete;
+  ~Entered() {
+    if (before_ != nullptr) (void)set_current_(before_);
+  }
+
+ private:
+  Entered(decltype(Driver::ctx_set_current) set_current, api::CUcontext before)
+      : set_current_(set_current), before_(before) {}
+  decltype(Driver::ctx_set_current) set_current_;
+  api::CUcontext before_;
+};
+
 class Event {
  public:
   enum class Timing { off, on };  // an event without timing is cheaper to record and to wait for
@@ -71,13 +92,18 @@ class Stream {
   // Does not synchronise with the legacy default stream.
   static Result<Stream> create(const Context& context) { return create(context, Options{}); }
   static Result<Stream> create(const Context& context, const Options& options);
+  // A stream of another, who keeps it for as long; 0 and 1: the legacy default stream. A Failure for a stream
+  // of another context, and for the calling thread's default stream (2), which is another one on each thread.
+  static Result<Stream> borrow(const Context& context, api::CUstream stream);
 
   Status synchronize() const;
-  api::CUstream get() const { return stream_.get(); }
-  const Driver& driver() const { return stream_.driver(); }
+  api::CUstream get() const { return stream_; }
+  const Driver& driver() const { return *driver_; }
 
  private:
-  Owned<api::CUstream, &Driver::stream_destroy> stream_;
+  const Driver* driver_ = nullptr;
+  api::CUstream stream_ = nullptr;
+  Owned<api::CUstream, &Driver::stream_destroy> owned_;  // empty: another's
 };
 
 // What is launched on `after` from now on waits for what was launched on `before` so far. Any streams of the

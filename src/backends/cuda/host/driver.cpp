@@ -30,6 +30,7 @@ void visit_management(Driver& d, const Visit& visit) {
   visit("cuStreamCreateWithPriority", d.stream_create_with_priority);
   visit("cuStreamDestroy_v2", d.stream_destroy);
   visit("cuStreamSynchronize", d.stream_synchronize);
+  visit("cuStreamGetCtx", d.stream_get_ctx);
   visit("cuStreamWaitEvent", d.stream_wait_event);
   visit("cuStreamBeginCapture_v2", d.stream_begin_capture);
   visit("cuStreamEndCapture", d.stream_end_capture);

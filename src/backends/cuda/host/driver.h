@@ -33,6 +33,7 @@ struct Driver {
   R (*stream_create_with_priority)(api::CUstream* stream, unsigned flags, int priority) = nullptr;
   R (*stream_destroy)(api::CUstream stream) = nullptr;
   R (*stream_synchronize)(api::CUstream stream) = nullptr;
+  R (*stream_get_ctx)(api::CUstream stream, api::CUcontext* context) = nullptr;
   R (*stream_wait_event)(api::CUstream stream, api::CUevent event, unsigned flags) = nullptr;
   R (*stream_begin_capture)(api::CUstream stream, int mode) = nullptr;
   R (*stream_end_capture)(api::CUstream stream, api::CUgraph* graph) = nullptr;

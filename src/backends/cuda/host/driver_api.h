@@ -75,6 +75,8 @@ enum FunctionAttribute : int {
 };
 
 inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr std::uintptr_t kPerThreadDefaultStream =
+    2;  // as a CUstream; 0 and 1: the legacy default one
 inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kHostAllocPortable = 1;

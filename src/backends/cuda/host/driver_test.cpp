@@ -116,6 +116,57 @@ TEST(ForeignMemory, OwnersLeaveWhenTheWorkBeforeIsDone) {
   EXPECT_TRUE(leaving.take_done().empty()) << "once";
 }
 
+TEST(Streams, OfOthersAreUsedAndNotDestroyed) {
+  const Driver driver = fake::make();
+  auto context = Context::open(driver);
+  ASSERT_TRUE(context.ok());
+  auto* theirs = reinterpret_cast<api::CUstream>(0x5000);
+  fake::state().streams[theirs] = context->get();
+  const int handles = fake::state().live_handles;
+  {
+    const auto stream = Stream::borrow(*context, theirs);
+    ASSERT_TRUE(stream.ok());
+    EXPECT_EQ(stream->get(), theirs);
+    EXPECT_EQ(Stream::borrow(*context, nullptr)->get(), nullptr) << "the legacy default stream";
+  }
+  EXPECT_EQ(fake::state().live_handles, handles);
+}
+
+TEST(Streams, OfAnotherContextOrOfEachThreadAreRefused) {
+  const Driver driver = fake::make();
+  auto context = Context::open(driver);
+  ASSERT_TRUE(context.ok());
+  auto* elsewhere = reinterpret_cast<api::CUstream>(0x5000);
+  fake::state().streams[elsewhere] = reinterpret_cast<api::CUcontext>(0x9000);
+  EXPECT_THAT(Stream::borrow(*context, elsewhere).error().message,
+              HasSubstr("stream 0x5000 is not of the primary context of cuda:0"));
+  EXPECT_THAT(Stream::borrow(*context, reinterpret_cast<api::CUstream>(2)).error().message,
+              HasSubstr("another one on each thread"));
+  EXPECT_FALSE(Stream::borrow(*context, reinterpret_cast<api::CUstream>(0x6000)).ok());
+}
+
+TEST(Entering, LeavesWhatWasCurrentBefore) {
+  const Driver driver = fake::make();
+  auto context = Context::open(driver);
+  ASSERT_TRUE(context.ok());
+  auto* theirs = reinterpret_cast<api::CUcontext>(0x9000);
+  fake::state().current = theirs;
+  {
+    const auto entered = Entered::enter(*context);
+    ASSERT_TRUE(entered.ok());
+    EXPECT_EQ(fake::state().current, context->get());
+    const auto again = Entered::enter(*context);
+    ASSERT_TRUE(again.ok());
+  }
+  EXPECT_EQ(fake::state().current, theirs);
+  EXPECT_EQ(fake::state().calls.size(), 2U) << "once there and once back";
+  fake::state().current = nullptr;
+  {
+    const auto entered = Entered::enter(*context);
+  }
+  EXPECT_EQ(fake::state().current, context->get()) << "the next call finds it there";
+}
+
 TEST(Streams, WaitForOneAnotherAndTheHostForNone) {
   const Driver driver = fake::make();
   auto context = Context::open(driver);

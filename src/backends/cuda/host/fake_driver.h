@@ -18,6 +18,8 @@ struct State {
   api::CUdeviceptr next_address = 0x7f0000000000;
   int live_handles = 0;  // streams, events, modules, graphs, retained contexts
   bool events_done = true;
+  api::CUcontext current = nullptr;
+  std::map<api::CUstream, api::CUcontext> streams;  // of others: their contexts
   int max_threads = 1024;
   std::vector<std::string> calls;
   api::LaunchConfig last_config{};
@@ -106,6 +108,12 @@ inline void add_handles(Driver& d) {
     *out = new_handle<api::CUstream>();
     return api::kSuccess;
   };
+  d.stream_get_ctx = [](api::CUstream stream, api::CUcontext* context) {
+    const auto known = state().streams.find(stream);
+    if (known == state().streams.end()) return api::kErrorInvalidValue;
+    *context = known->second;
+    return api::kSuccess;
+  };
   d.stream_destroy = [](api::CUstream) { return drop_handle(); };
   d.stream_begin_capture = [](api::CUstream, int) {
     note("begin_capture");
@@ -178,7 +186,12 @@ inline Driver make(std::size_t capacity = std::size_t{1} << 30) {
     return api::kSuccess;
   };
   d.device_primary_ctx_release = [](api::CUdevice) { return drop_handle(); };
-  d.ctx_set_current = [](api::CUcontext) { return api::kSuccess; };
+  d.ctx_set_current = [](api::CUcontext context) {
+    note("set_current");
+    state().current = context;
+    return api::kSuccess;
+  };
+  d.ctx_get_current = [](api::CUcontext* context) { return *context = state().current, api::kSuccess; };
   d.ctx_synchronize = [] {
     note("synchronize");
     state().events_done = true;
