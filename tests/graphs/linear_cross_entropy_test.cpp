@@ -103,6 +103,44 @@ TEST_P(LinearCrossEntropy, GradientsAreComputedInChunks) {
   }
 }
 
+// Logits of passages, whose matrix of classes is the table of the embedding as well, as a language model has
+// them: they and their gradient are computed by some passages at a time.
+TEST_P(LinearCrossEntropy, GradientsOfPassagesAreComputedInPieces) {
+  constexpr Index kPassages = 6, kTokens = 50, kClasses = 700, kDepth = 260;
+  GraphRunner runner(GetParam());
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    ir::Graph loss("loss");
+    const Value table{&loss, loss.add_input("table", {DType::f32, {kClasses, kDepth}})},
+        tokens{&loss, loss.add_input("tokens", {DType::i64, {kPassages, kTokens}})},
+        labels{&loss, loss.add_input("labels", {DType::i64, {kPassages, kTokens}})};
+    const Value x = ops::cast(ops::layer_norm(ops::take(table, tokens, 0), {}, {}), dtype);
+    const Value logits = ops::matmul(x, ops::transpose(ops::cast(table, dtype), {1, 0}));
+    loss.set_outputs({ops::cross_entropy(ops::cast(logits, DType::f32), labels).id});
+    const ir::Graph g = passes::differentiate(loss, {0});
+    Random random(7);
+    std::vector<ir::HostTensor> in = {
+        random_host({DType::f32, {kClasses, kDepth}}, {.low = -0.5, .high = 0.5}, random)};
+    for (const Index step : {37, 11}) {
+      ir::HostTensor numbers{.type = {DType::i64, {kPassages, kTokens}}};
+      for (Index r = 0; r < kPassages * kTokens; ++r) numbers.i.push_back(r * step % kClasses);
+      in.push_back(std::move(numbers));
+    }
+    const passes::Compiled compiled =
+        passes::run_pipeline(g, runner.device->target(), {.recompute = Recompute::always});
+    EXPECT_NE(compiled.fusion.recomputing.find("pieces of its rows"), std::string::npos)
+        << compiled.fusion.recomputing;
+    for (const tile::PlanBuffer& b : compiled.plan.buffers)
+      if (b.role == tile::PlanBuffer::Role::temporary) {
+        EXPECT_LE(b.elements, std::max(kPassages * kTokens * kClasses / 2, kClasses * kDepth))
+            << "as large as the logits";
+      }
+    const auto got = runner.run(compiled, in), want = ops::evaluate(g, in);
+    // bf16: logits and what the products read are rounded, each by 2^-9 of itself.
+    const double tolerance = dtype == DType::bf16 ? 2 * 0x1p-9 : 4e-6;
+    for (std::size_t o = 0; o < want.size(); ++o) expect_near(got[o], want[o], tolerance);
+  }
+}
+
 // By cost, on an H200: GPT-2's and Llama 3's last layer. Without pieces 2.5 and 6.3 GB.
 TEST(LinearCrossEntropyForms, LogitsAreNeverInMemory) {
   struct Case {

@@ -20,10 +20,6 @@ using ir::Value;
 namespace {
 
 constexpr Index kColumnUnit = 256;  // of a piece: whole tiles
-constexpr Index kMostPieces = 32;   // put together by one kernel that reads them all (kMaxViews)
-
-// Arithmetic whose elements do not depend on their places, as random numbers do.
-bool is_plain(const ir::Node& n) { return n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast; }
 
 // A product that reads a descendant of the large one: as which operand, and turned or not.
 struct Reader {
@@ -244,6 +240,10 @@ class Writer {
 };
 
 }  // namespace
+
+bool is_plain(const ir::Node& node) {
+  return node.op->kind == OpClass::pointwise || node.op->kind == OpClass::cast;
+}
 
 std::optional<ChunkedMatmul> chunk_matmul(const Graph& graph, const ChunkOptions& options) {
   const auto cut = Finder(graph).run(options);

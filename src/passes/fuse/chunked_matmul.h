@@ -11,6 +11,11 @@
 
 namespace tilewright::passes {
 
+inline constexpr Index kMostPieces = 32;  // put together by one kernel that reads them all (kMaxViews)
+
+// Arithmetic whose elements do not depend on their places, as random numbers do.
+bool is_plain(const ir::Node& node);
+
 struct ChunkedMatmul {
   ir::Graph graph;
   // Nodes of the graph that was cut: the product with what is made of it, and the products that read it.

@@ -1,6 +1,7 @@
 // Whether rows of operands are aligned, and a value that is too large to store is computed in chunks.
 #include "passes/fuse/aligned_rows.h"
 #include "passes/fuse/chunked_matmul.h"
+#include "passes/fuse/chunked_rows.h"
 #include "passes/fuse/fuse.h"
 #include "passes/fuse/recompute.h"
 #include "passes/graph/simplify.h"
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace tilewright::passes {
 
@@ -28,14 +30,30 @@ FusedGraph fuse_aligned(const ir::Graph& graph, const std::shared_ptr<GroupPlans
   return {std::move(*aligned), std::move(fusion)};
 }
 
+FusedGraph fuse_rows(const RowChunks& rows, const std::shared_ptr<GroupPlans>& plans, Recompute recompute) {
+  FusedGraph pieces = fuse_aligned(materialize(rows.graph, plans->target()), plans, recompute);
+  pieces.fusion.work = plans->work();
+  pieces.fusion.recomputing +=
+      fmt::format("{}a product of {:.1f} MB is computed in {} pieces of its rows",
+                  pieces.fusion.recomputing.empty() ? "" : "\n  ", rows.whole_bytes / 1e6, rows.pieces);
+  return pieces;
+}
+
 }  // namespace
 
 FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Recompute recompute) {
   const auto plans = std::make_shared<GroupPlans>(target);
+  const auto cache_bytes = static_cast<double>(target.cache_bytes);
+  ChunkOptions options{.least_bytes = cache_bytes};
+  RowChunkOptions row_options{.piece_bytes = cache_bytes};
+  if (recompute == Recompute::always) {
+    options = {.times = 1};
+    row_options = {.least_bytes = 0, .most_for_sums = std::numeric_limits<double>::infinity()};
+  }
+  if (recompute != Recompute::never && !chunk_matmul(graph, options))
+    if (const auto rows = chunk_rows(graph, target, row_options)) return fuse_rows(*rows, plans, recompute);
   FusedGraph whole = fuse_aligned(graph, plans, recompute);
   if (recompute == Recompute::never) return whole;
-  ChunkOptions options{.least_bytes = static_cast<double>(target.cache_bytes)};
-  if (recompute == Recompute::always) options = {.times = 1};
   auto cut = chunk_matmul(whole.graph, options);
   if (!cut) return whole;
   FusedGraph chunks = fuse_aligned(materialize(simplify(cut->graph), target), plans, recompute);

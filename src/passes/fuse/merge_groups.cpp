@@ -5,6 +5,7 @@
 #include "passes/fuse/group_order.h"
 #include "passes/fuse/saving.h"
 #include "passes/nest/walk_group.h"
+#include "passes/tiling/group_cost.h"
 
 #include <tilewright/base/error.h>
 
@@ -176,10 +177,32 @@ class Fuser {
            order_.has_path_through_third(pair.second, pair.first);
   }
 
+  // Whether each of the two is the last to read large temporaries, and they have little in common: as one
+  // kernel they would keep both, where one after the other they need one at a time. The share is chosen.
+  bool keeps_memory(const Pair& pair) const {
+    constexpr double kLittle = 1.0 / 8;
+    const auto bytes_read = [&](int g, int other, bool in_common) {
+      double bytes = 0;
+      for (NodeId s : groups_[index(g)].sources) {
+        const int writer = group_of_[index(s)];
+        const bool other_reads = holds(groups_[index(other)].sources, s);
+        const bool is_common = other_reads || writer == other;
+        const bool is_own = !is_common && writer >= 0 && buffer_readers_[index(s)].size() == 1;
+        if (in_common ? is_common : is_own) bytes += bytes_of(graph_.type(s));
+      }
+      return bytes;
+    };
+    const auto [a, b] = pair;
+    const double kept = std::min(bytes_read(a, b, false), bytes_read(b, a, false));
+    if (kept <= static_cast<double>(target_.cache_bytes)) return false;
+    return bytes_read(a, b, true) + bytes_read(b, a, true) < kLittle * kept;
+  }
+
   Trial try_merge(const Pair& pair) const {
     const State &a = groups_[index(pair.first)], &b = groups_[index(pair.second)];
     if (a.nodes.size() + b.nodes.size() > kMostExprs) return {Refusal::too_long, 0};
     if (closes_cycle(pair)) return {Refusal::would_cycle, 0};
+    if (keeps_memory(pair)) return {Refusal::keeps_memory, 0};
     const GroupPrice merged = plans_.floor(graph_, forms_, together(pair.first, pair.second));
     if (merged.refusal != Refusal::none) return {merged.refusal, 0};
     return {Refusal::none, a.price.floor_s + b.price.floor_s - merged.floor_s};

@@ -19,7 +19,8 @@ std::string_view name(Refusal refusal) {
                                         "dot_operand_not_plain",
                                         "no_time_saved",
                                         "too_many_operands",
-                                        "too_long"};
+                                        "too_long",
+                                        "keeps_memory"};
   return names[static_cast<std::size_t>(refusal)];
 }
 
@@ -39,6 +40,7 @@ std::string_view explain(Refusal refusal) {
       "the cost model predicts no time saved",
       "the kernel would take more views than a launch allows",
       "one kernel of both would be too long: what is read in several places is computed in each",
+      "they have little in common, and as one kernel would need large values of both at once",
   };
   return texts[static_cast<std::size_t>(refusal)];
 }

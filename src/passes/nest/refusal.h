@@ -22,6 +22,7 @@ enum class Refusal : std::uint8_t {
   no_time_saved,                 // the cost model predicts no gain
   too_many_operands,             // more views than a kernel may take
   too_long,                      // more operations than a kernel of several nodes may have
+  keeps_memory,                  // little in common, and large values that would have to be there at once
 };
 std::string_view name(Refusal refusal);
 std::string_view explain(Refusal refusal);  // a sentence for explain()

@@ -42,18 +42,23 @@ class Overwriter {
     }
   }
 
+  // Equal kernels are looked at together: where each needs the memory after another, one of them alone saves
+  // none.
   void reuse_large_temporaries(const tile::Target& target) {
+    std::vector<std::vector<Succession>> alike;
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-      if (plan_.steps[s].kind != PlanStep::Kind::launch) continue;
-      for (const auto& [from, to] : successors(s)) {
-        if (arena(plan_.steps) - arena(with_buffer(plan_.steps, from, to)) < kMuchMemory) continue;
-        std::vector<int> views;
-        for (std::size_t v = 0; v < plan_.steps[s].views.size(); ++v)
-          if (const int b = plan_.steps[s].views[v].buffer; b == from || b == to)
-            views.push_back(static_cast<int>(v));
-        if (!why_not_merged(plan_.steps[s], views).empty() || slows(plan_.steps[s], views, target)) continue;
-        if (merge_temporary(from, to)) break;
-      }
+      const std::optional<Succession> found = succession(s);
+      if (!found) continue;
+      const auto same = std::find_if(alike.begin(), alike.end(), [&](const std::vector<Succession>& others) {
+        return others[0].views == found->views && kernel_of(others[0].step) == kernel_of(s);
+      });
+      (same == alike.end() ? alike.emplace_back() : *same).push_back(*found);
+    }
+    for (const std::vector<Succession>& equal : alike) {
+      std::vector<PlanStep> steps = plan_.steps;
+      for (const Succession& s : equal) steps = with_buffer(std::move(steps), s.from, s.to);
+      if (arena(plan_.steps) - arena(steps) < kMuchMemory || slows(equal, target)) continue;
+      for (const Succession& s : equal) merge_temporary(s.from, s.to);
     }
   }
 
@@ -88,7 +93,28 @@ class Overwriter {
 
   // What an arena must shrink by for a kernel to be changed: one that only reads an operand has more ways to
   // read it.
-  static constexpr Index kMuchMemory = Index{256} << 20;
+  static constexpr Index kMuchMemory = Index{128} << 20;
+
+  // A launch that is the last to read the temporary `from`, and the first to write `to`, which may lie there.
+  struct Succession {
+    std::size_t step = 0;
+    int from = -1, to = -1;
+    std::vector<int> views;  // of both
+  };
+  std::optional<Succession> succession(std::size_t s) const {
+    if (plan_.steps[s].kind != PlanStep::Kind::launch) return std::nullopt;
+    for (const auto& [from, to] : successors(s)) {
+      std::vector<int> views;
+      for (std::size_t v = 0; v < plan_.steps[s].views.size(); ++v)
+        if (const int b = plan_.steps[s].views[v].buffer; b == from || b == to)
+          views.push_back(static_cast<int>(v));
+      if (why_not_merged(plan_.steps[s], views).empty()) return Succession{s, from, to, std::move(views)};
+    }
+    return std::nullopt;
+  }
+  const tile::Kernel& kernel_of(std::size_t step) const {
+    return plan_.kernels[place(plan_.steps[step].kernel)];
+  }
 
   // Temporaries that a step is the last to use, with those of one size that it is the first to use.
   std::vector<std::pair<int, int>> successors(std::size_t s) const {
@@ -126,12 +152,13 @@ class Overwriter {
   }
 
   // By more than a part of what the whole program takes that a measurement would hardly find.
-  bool slows(const PlanStep& step, const std::vector<int>& views, const tile::Target& target) const {
+  bool slows(const std::vector<Succession>& equal, const tile::Target& target) const {
     constexpr double kPart = 1.0 / 200;
     if (!target.predicted_us) return false;
-    const tile::Kernel& kernel = plan_.kernels[place(step.kernel)];
-    const double more_us = target.predicted_us(with_one_view(kernel, views).kernel, target) -
-                           target.predicted_us(kernel, target);
+    const tile::Kernel& kernel = kernel_of(equal[0].step);
+    const double more_us = static_cast<double>(equal.size()) *
+                           (target.predicted_us(with_one_view(kernel, equal[0].views).kernel, target) -
+                            target.predicted_us(kernel, target));
     double all_us = 0;
     std::map<std::string_view, std::pair<const tile::Kernel*, double>> known;  // a layer's come again
     for (const tile::Kernel& k : plan_.kernels) {
