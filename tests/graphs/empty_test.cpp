@@ -1,5 +1,8 @@
 // Reductions of what has no elements, compiled.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "ir/text.h"
 #include "ops/ops.h"
@@ -54,6 +57,29 @@ TEST(EmptyGraphs, ProductsOfDepthZeroAreZerosToWhatReadsThem) {
       EXPECT_EQ(got.at(2).f, std::vector<double>(48, 0)) << device;
       EXPECT_EQ(got.at(3).f, std::vector<double>{3 * 16 * 24}) << device;
     }
+}
+
+// Zero times infinity, and zero through zero: sums of such a row are no zeros that a loop may leave out.
+TEST(EmptyGraphs, ZerosMeetConstantsThatMakeThemNaN) {
+  for (const char* step : {"mul %1, %2", "mul %2, %1", "div %1, %3", "mul %1, %4"}) {
+    const auto graph = ir::parse(fmt::format(R"(graph @main(%x0: f64[2,0,2,0]) -> f64[2] {{
+  %1 = sum %x0 {{axes=[1,3]}} : f64[2,2]
+  %2 = constant {{dtype=f64, shape=[2,2], value=inf}} : f64[2,2]
+  %3 = constant {{dtype=f64, shape=[2,2], value=0.0}} : f64[2,2]
+  %4 = constant {{dtype=f64, shape=[2,2], value=nan}} : f64[2,2]
+  %5 = {} : f64[2,2]
+  %6 = sum %5 {{axes=[0]}} : f64[2]
+  return %6
+}})",
+                                             step),
+                                 ops::all_ops());
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    GraphRunner runner("reference");
+    const passes::Compiled compiled = passes::run_pipeline(*graph, runner.device->target(), {});
+    const std::vector<ir::HostTensor> inputs = {{.type = graph->type(graph->inputs()[0])}};
+    const std::vector<ir::HostTensor> got = runner.run(compiled, inputs);
+    for (double v : got.at(0).f) EXPECT_TRUE(std::isnan(v)) << step << " gives " << v;
+  }
 }
 
 }  // namespace

@@ -18,12 +18,12 @@ namespace {
 
 using ir::Value;
 
-struct Loss {
+struct LossCase {
   Index rows = 1, classes = 1, depth = 1;
   DType dtype = DType::f32;
 };
 
-ir::Graph loss_of(const Loss& l, ops::Reduction reduction = ops::Reduction::mean) {
+ir::Graph loss_of(const LossCase& l, ops::Reduction reduction = ops::Reduction::mean) {
   ir::Graph g("loss");
   const Value x{&g, g.add_input("x", {l.dtype, {l.rows, l.depth}})},
       w{&g, g.add_input("w", {l.dtype, {l.classes, l.depth}})},
@@ -32,7 +32,7 @@ ir::Graph loss_of(const Loss& l, ops::Reduction reduction = ops::Reduction::mean
   return g;
 }
 
-std::vector<ir::HostTensor> inputs_of(const Loss& l, double scale = 1) {
+std::vector<ir::HostTensor> inputs_of(const LossCase& l, double scale = 1) {
   Random random(7);
   std::vector<ir::HostTensor> in = {
       random_host({l.dtype, {l.rows, l.depth}}, {.low = -scale, .high = scale}, random),
@@ -56,8 +56,8 @@ class LinearCrossEntropy : public testing::TestWithParam<const char*> {};
 // Rows, classes and depth that no block divides; one class; logits that overflow without their maximum.
 TEST_P(LinearCrossEntropy, StatisticsOfDeepProductsAreOneLoop) {
   GraphRunner runner(GetParam());
-  for (const Loss& l : {Loss{70, 1000, 300}, Loss{1, 517, 1025}, Loss{300, 259, 257}, Loss{5, 2, 600},
-                        Loss{33, 640, 768, DType::bf16}})
+  for (const LossCase& l : {LossCase{70, 1000, 300}, LossCase{1, 517, 1025}, LossCase{300, 259, 257},
+                            LossCase{5, 2, 600}, LossCase{33, 640, 768, DType::bf16}})
     for (double scale : {1.0, 40.0}) {
       SCOPED_TRACE(fmt::format("{} rows, {} classes, depth {}, scale {}", l.rows, l.classes, l.depth, scale));
       const ir::Graph g = loss_of(l, ops::Reduction::none);
@@ -81,7 +81,7 @@ TEST_P(LinearCrossEntropy, StatisticsOfDeepProductsAreOneLoop) {
 // piece do so before the next one is computed.
 TEST_P(LinearCrossEntropy, GradientsAreComputedInChunks) {
   GraphRunner runner(GetParam());
-  for (const Loss& l : {Loss{600, 1500, 260}, Loss{257, 1030, 300, DType::bf16}}) {
+  for (const LossCase& l : {LossCase{600, 1500, 260}, LossCase{257, 1030, 300, DType::bf16}}) {
     SCOPED_TRACE(fmt::format("{} rows, {} classes, depth {}", l.rows, l.classes, l.depth));
     const ir::Graph g = passes::differentiate(loss_of(l), {0, 1});
     const std::vector<ir::HostTensor> in = inputs_of(l);
@@ -144,7 +144,7 @@ TEST_P(LinearCrossEntropy, GradientsOfPassagesAreComputedInPieces) {
 // By cost, on an H200: GPT-2's and Llama 3's last layer. Without pieces 2.5 and 6.3 GB.
 TEST(LinearCrossEntropyForms, LogitsAreNeverInMemory) {
   struct Case {
-    Loss loss;
+    LossCase loss;
     double most_bytes;
   };
   for (const Case& c :

@@ -47,9 +47,8 @@ bool is_large(const Graph& graph, const RowCut& cut, NodeId id) {
 
 class RowFinder {
  public:
-  explicit RowFinder(const Graph& graph) : graph_(graph), live_(graph.live()) {
-    for (NodeId o : graph.outputs()) kept_.insert(storage_node(graph, o));
-  }
+  explicit RowFinder(const Graph& graph)
+      : graph_(graph), live_(graph.live()), kept_(graph.outputs().begin(), graph.outputs().end()) {}
 
   std::optional<RowCut> run(double least_bytes) const {
     for (NodeId id = 0; id < graph_.size(); ++id)

@@ -227,6 +227,17 @@ class Reader {
     }
   }
 
+  // Constants that make a zero a NaN: as factors, and as divisors. Data are taken for finite where they meet
+  // a masked zero.
+  bool is_never_finite(int s) const {
+    const Expr& m = expr(s);
+    return m.kind == Expr::Kind::constant && is_float(m.dtype) && !std::isfinite(m.number.f);
+  }
+  bool makes_nan_of_zero(int s) const {
+    const Expr& m = expr(s);
+    return m.kind == Expr::Kind::constant && is_float(m.dtype) && (m.number.f == 0 || std::isnan(m.number.f));
+  }
+
   Condition difference_of_choice(const Expr& m, double value) {
     const Condition c = condition(m.operands[0]);
     return either(both(c, may_differ(m.operands[1], value)),
@@ -246,8 +257,12 @@ class Reader {
       if (value == 0) return either(of(0, value), of(1, value));
       return std::isinf(value) ? both(of(0, value), of(1, other)) : of_kind(Kind::always);
     }
-    if (op == &ops::kMul && value == 0) return both(of(0, value), of(1, value));
-    if (op == &ops::kDiv && value == 0) return of(0, value);
+    if (op == &ops::kMul && value == 0) {
+      if (is_never_finite(m.operands[0]) || is_never_finite(m.operands[1])) return of_kind(Kind::always);
+      return both(of(0, value), of(1, value));
+    }
+    if (op == &ops::kDiv && value == 0)
+      return makes_nan_of_zero(m.operands[1]) ? of_kind(Kind::always) : of(0, value);
     if ((op == &ops::kMul || op == &ops::kDiv) && std::isinf(value))
       for (std::size_t side : {1, 0}) {
         const Expr& by = expr(m.operands[side]);
