@@ -177,8 +177,9 @@ class Fuser {
            order_.has_path_through_third(pair.second, pair.first);
   }
 
-  // Whether each of the two is the last to read large temporaries, and they have little in common: as one
-  // kernel they would keep both, where one after the other they need one at a time. The share is chosen.
+  // Whether neither reads the other, each is the last to read large temporaries, and they have little in
+  // common: as one kernel they would keep both, where one after the other they need one at a time. The share
+  // is chosen.
   bool keeps_memory(const Pair& pair) const {
     constexpr double kLittle = 1.0 / 8;
     const auto bytes_read = [&](int g, int other, bool in_common) {
@@ -186,16 +187,16 @@ class Fuser {
       for (NodeId s : groups_[index(g)].sources) {
         const int writer = group_of_[index(s)];
         const bool other_reads = holds(groups_[index(other)].sources, s);
-        const bool is_common = other_reads || writer == other;
-        const bool is_own = !is_common && writer >= 0 && buffer_readers_[index(s)].size() == 1;
-        if (in_common ? is_common : is_own) bytes += bytes_of(graph_.type(s));
+        const bool is_own = !other_reads && writer >= 0 && buffer_readers_[index(s)].size() == 1;
+        if (in_common ? other_reads : is_own) bytes += bytes_of(graph_.type(s));
       }
       return bytes;
     };
     const auto [a, b] = pair;
+    if (holds(order_.readers(a), b) || holds(order_.readers(b), a)) return false;
     const double kept = std::min(bytes_read(a, b, false), bytes_read(b, a, false));
     if (kept <= static_cast<double>(target_.cache_bytes)) return false;
-    return bytes_read(a, b, true) + bytes_read(b, a, true) < kLittle * kept;
+    return bytes_read(a, b, true) < kLittle * kept;
   }
 
   Trial try_merge(const Pair& pair) const {
