@@ -20,3 +20,4 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
 html_use_index = False
+html_show_search_summary = False  # it fetches the pages that it found, which a browser refuses for files

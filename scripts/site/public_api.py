@@ -106,7 +106,7 @@ def arguments_of(cursor):
     """As a user writes them: names, with what they are where they are not given."""
     out = []
     for argument in cursor.get_arguments():
-        if argument.type.spelling.endswith("source_location &"):
+        if argument.type.spelling.endswith(("source_location &", "Location &")):
             continue
         tokens = [token.spelling for token in argument.get_tokens()]
         out.append(argument.spelling + (" = " + "".join(tokens[tokens.index("=") + 1:]) if "=" in tokens else ""))

@@ -7,7 +7,7 @@ import public_api
 FOLDERS = (("tensor", "Tensors, compile(), gradients"), ("formats", "Files"), ("tile", "Tile kernels"), ("base", "What all is made of"),
            ("perf", "What work costs, what machines can do"), ("passes", "Choices of the compiler"), ("", "The library as a whole"))
 CALLER = re.compile(r",?\s*(?:const (?:Location|std::source_location)& \w+\s*=\s*Location::current\(\)|\bTW_HERE\b)")
-WORD = re.compile(r"`[^`]+`|(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*\(\)|(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*|\b[A-Z]\w*[a-z][A-Z]\w*")
+WORD = re.compile(r"`[^`]+`|\bdocs/\w+\.md\b|[A-Za-z_]\w*<[\w:]+>\(\)|(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*\(\)|(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*|\b[A-Z]\w*[a-z][A-Z]\w*")
 LONGEST_HEADING = 4  # names
 
 
@@ -59,6 +59,13 @@ def escaped(text):
     return re.sub(r"([\\*_\[\]<>|#~$])", r"\\\1", text)
 
 
+def linked(word, names, scopes):
+    if word.endswith(".md"):
+        return f"[{word.removeprefix('docs/')}](../{word})"
+    is_code = names.find(word, scopes) or re.search(r"[`(:]", word)
+    return names.link(word, scopes) if is_code else word
+
+
 def prose(lines, names, scopes):
     """A comment as Markdown: what is indented in it is code, names are code that leads to them."""
     out, code, in_list = [], [], False
@@ -76,7 +83,7 @@ def prose(lines, names, scopes):
         end_code()
         at, made = 0, ""
         for found in WORD.finditer(line):
-            made += escaped(line[at:found.start()]) + names.link(found[0], scopes)
+            made += escaped(line[at:found.start()]) + linked(found[0], names, scopes)
             at = found.end()
         made += escaped(line[at:])
         out.append(re.sub(r"^(\d+)\.", r"\1\\.", re.sub(r"^([-+]) (?!\S)", r"\\\1 ", made)))
@@ -153,15 +160,18 @@ class Page:
         self.out += [f"{'#' * level} {shown}{', …' if len(names) > LONGEST_HEADING else ''}", ""]
 
     def write_list(self, group):
-        """Functions from a list."""
+        """Functions from a list: a paragraph each, that says what it does; methods are the functions of their names."""
+        if "::" in group.declarations[0].name:
+            methods = []
+            for each in group.declarations:
+                name = each.name.split("::")[-1]
+                methods.append(f"[`{name}({', '.join(each.arguments)})`]({self.names.find(name, [''])})")
+            self.anchors(group.declarations)
+            self.out += [" · ".join(methods), ""]
+            return
         for each in group.declarations:
             self.anchors([each])
-            name = each.name.split("::")[-1]
-            call = f"`{name}({', '.join(each.arguments)})`"
-            if "::" in each.name and (anchor := self.names.find(name, [""])):  # a method is the function of its name
-                self.out += [f"{call}: [`{name}`]({anchor})", ""]
-            else:
-                self.out += [f"{call}: {self.meant.get(each.name, '')}".rstrip(": "), ""]
+            self.out += [f"`{each.name}({', '.join(each.arguments)})`: {self.meant.get(each.name, '')}".rstrip(": "), ""]
 
     def write(self, group, level):
         first = group.declarations[0]
