@@ -13,6 +13,8 @@ IMAGE = re.compile(r'<p><img src="([^"]+)"[^>]*?alt="([^"]*)"[^>]*></p>')
 COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE | re.DOTALL)
 # What our fences are called, and what highlights them.
 LANGUAGES = {"c++": "cpp", "cpu": "text", "console run": "console", "graph": "text", "simplified": "text", "tile": "text"}
+# What the guide means by names that several have.
+OF_COMPILED = {f"{name}()": f"Compiled::{name}" for name in ("into", "explain", "report", "measure", "edit")}
 CAPTIONS = (
     ("Guide", ["docs/guide/README.md"]),  # with its pages, in its order
     ("Tutorial", ["tutorial/README.md", "examples/README.md"]),
@@ -91,7 +93,8 @@ class Site:
             text = COMMENT.sub("", IMAGE.sub(r"![\2](\1)", text))
             text = LINK.sub(lambda found: self.link(page, source, found), text)
             if guide:  # what is called by its name leads to the reference
-                text = re.sub(r"(?<![\[`])`([A-Za-z_]\w*(?:::\w+)*(?:\(\))?)`(?!\])", lambda found: self.named(found[1]), text)
+                members = {} if "tile" in source else OF_COMPILED
+                text = re.sub(r"(?<![\[`])`([A-Za-z_]\w*(?:::\w+)*(?:\(\))?)`(?!\])", lambda found: self.named(found[1], members), text)
             return text
 
         text = outside_of_fences((ROOT / source).read_text(), change)
@@ -103,7 +106,9 @@ class Site:
             text += toctree(notes)
         self.write(page, text)
 
-    def named(self, word):
+    def named(self, word, members):
+        if word in members:
+            return f"[`{word}`]({self.names.find(members[word], [''])})"
         known = word.endswith("()") or "::" in word or re.search(r"[a-z][A-Z]", word)
         return self.names.link(word) if known and word != "main()" else f"`{word}`"
 

@@ -61,6 +61,8 @@ struct dtype_of<bool> {
 struct Arg;      // functions.h
 struct Indices;  // indices.h
 
+// A handle to an array of numbers of one type on one device, or to a value that is being recorded. Copies are
+// the same tensor; its elements change by into(), TileFunction and whoever lent its memory alone.
 class Tensor {
  public:
   Tensor() = default;
@@ -72,7 +74,10 @@ class Tensor {
   Tensor& operator=(Tensor&&) & = default;
   ~Tensor() = default;
 
+  // Whether it is a tensor: not one that was never assigned, or was moved from.
   bool defined() const { return impl_ != nullptr; }
+  // What it is, without waiting for its elements. Inside compile() a function that asks for shape() or size()
+  // is recorded anew for each size.
   const Shape& shape(const Location& where = Location::current()) const;
   DType dtype(const Location& where = Location::current()) const;
   Index size(const Location& where = Location::current()) const;
@@ -104,6 +109,7 @@ class Tensor {
     else
       return to_vector<T>(where)[0];
   }
+  // The elements, row-major, converted to `as`, into memory with room for size() of them.
   void read(void* to, DType as, const Location& where = Location::current()) const;
 
   // The same elements on another device; the tensor itself where it is there. Inside compile() a graph break.
@@ -157,6 +163,7 @@ class Tensor {
   std::shared_ptr<detail::TensorImpl> impl_;
 };
 
+// How a Context is made.
 struct ContextOptions {
   std::string device = "cpu";            // where tensors are created: "cpu", "cuda:N", "reference"
   std::string cache_directory = "auto";  // compiled kernels; "auto": $XDG_CACHE_HOME or ~/.cache; "": none
@@ -176,6 +183,8 @@ struct ContextOptions {
   std::optional<bool> check = {};
 };
 
+// Owns devices, the caches of programs and kernels, and the random state. Tensors of two Contexts do not mix;
+// they may outlive theirs, but are then only good for being let go.
 class Context {
  public:
   // Throws Error when the device cannot be opened, saying what is missing.
@@ -196,11 +205,13 @@ class Context {
               const Location& where = Location::current()) {
     return from(std::span<const T>(data), shape, dtype, where);
   }
+  // The same of `count` elements of a type that is known when the program runs.
   Tensor from_memory(const void* data, DType data_dtype, Index count, const Shape& shape, DType dtype,
                      const Location& where = Location::current());
 
   Tensor empty(const Shape& shape, DType dtype = DType::f32,
                const Location& where = Location::current());  // any bytes
+  // 0, 1 or `value` in every element. Throws Error where the type does not hold the value.
   Tensor zeros(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor ones(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
@@ -244,8 +255,8 @@ class Context {
   // Starts the random tensors anew. Inside compile() it is an Error: calls would not do it.
   void set_seed(std::uint64_t seed, const Location& where = Location::current());
 
-  void synchronize();  // waits for all work on all devices
-  const ContextOptions& options() const;
+  void synchronize();                     // waits for all work on all devices
+  const ContextOptions& options() const;  // as they were given, but for the seed, which is the last one set
   const std::shared_ptr<detail::ContextState>& state() const { return state_; }
 
  private:
