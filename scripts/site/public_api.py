@@ -205,16 +205,20 @@ LISTED = re.compile(r"^TW_(\w+)\((.*?)\)\s*(?://\s*(.*))?$", re.MULTILINE)
 
 
 def meanings():
-    """{a function from a list: one sentence in Markdown}."""
+    """{a function from a list: what it does, in Markdown}: what docs/ops.md says of its op, with what the list says of the function."""
+    ops = dict(MEANING.findall((ROOT / "docs/ops.md").read_text()))
     out = {}
     for file in sorted(INCLUDE.rglob("*.def")):
         for kind, inside, comment in LISTED.findall(file.read_text()):
             name, _, rest = inside.partition(", ")
+            said = []
             if kind == "COMPOSITE":
-                out[name] = f"`{rest}`"
+                said.append(f"`{rest}`")
             elif kind == "COMPOSITE_OF":
-                out[name] = f"`{rest.split(', ', 2)[2]}`"
-            elif comment:
-                out[name] = comment[0].upper() + comment[1:] + "."
-    ops = dict(MEANING.findall((ROOT / "docs/ops.md").read_text()))
-    return {**out, **ops}
+                said.append(f"`{rest.split(', ', 2)[2]}`")
+            elif name in ops:  # its operands are floats where the list makes them so
+                said.append(ops[name].split("; of integers")[0].rstrip(".") + "." if "float_type" in rest else ops[name])
+            if comment:
+                said.append(comment[0].upper() + comment[1:] + ".")
+            out[name] = " ".join(said)
+    return out

@@ -175,6 +175,7 @@ struct Starts {
   std::optional<Tensor> whole = {};
   std::vector<Arg> parts = {};
 };
+// x with the block from `start` on replaced by the value.
 Tensor update_slice(const Tensor& x, const Tensor& value, const Starts& start, TW_HERE);
 // The block of this shape from `start` on.
 Tensor dynamic_slice(const Tensor& x, const Starts& start, const Shape& shape, TW_HERE);
