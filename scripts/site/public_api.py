@@ -90,7 +90,7 @@ def groups_of(lines, declarations):
         doc = [line.strip().removeprefix("//").removeprefix(" ") for line in doc if not SECTION.match(line)]
         follows = before and (each.first == before.first or
                               (not above and not each.listed and not before.listed and each.first == before.last + 1 and
-                               each.kind == before.kind and (each.kind != "function" or before.first == before.last or
+                               each.kind == before.kind and (each.kind != "function" or before.first == before.last or before.name == each.name or
                                                              lines[before.last - 1].rstrip().endswith(";"))))
         if follows:
             group.declarations.append(each)

@@ -227,7 +227,7 @@ def index_of(headers, names):
             continue
         out += [f"## {title}", "", "| header | |", "|---|---|"]
         for header in of_folder:
-            first = re.split(r"(?<=[.:])\s", " ".join(header.about), maxsplit=1)[0].rstrip(":")
+            first = re.split(r"(?<=\.)\s|\s{2,}", " ".join(header.about), maxsplit=1)[0].strip()
             about = prose([first], names, ["tile", ""] if folder == "tile" else [""]).replace("\n", " ")
             out.append(f"| [{header.path.removeprefix('tilewright/')}]({page_of(header)}) | {about} |")
         out += ["", "```{toctree}", ":hidden:", "", *(page_of(header).removesuffix(".md") for header in of_folder), "```", ""]
