@@ -9,7 +9,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 
 PREFIX ?= /usr/local
 
-.PHONY: build install help setup demo test bench golden replay fuzz asan ubsan tsan lint format gpu-bundle clean
+.PHONY: build install help setup demo test bench golden replay fuzz asan ubsan tsan lint format docs gpu-bundle clean
 .DEFAULT_GOAL := build
 
 build: build/build.ninja ## build the command, build/tw, and the backends it opens (default)
@@ -77,6 +77,10 @@ lint: build/compile_commands.json ## clang-format and clang-tidy over everything
 format: ## format every source
 	scripts/setup.sh lint
 	git ls-files '*.h' '*.hpp' '*.cpp' '*.cuh' '*.cu' | xargs clang-format-19 -i
+
+docs: ## the documents, the guide and a reference of the headers as one site: build/docs/index.html
+	@scripts/setup.sh docs
+	@scripts/site/make_site.py build/docs
 
 gpu-bundle: ## a folder, gpu-bundle/, to copy to a machine with an NVIDIA GPU
 	JOBS=$(JOBS) scripts/gpu_bundle.sh

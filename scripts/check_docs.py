@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", "HACKING.md", "src/README.md", "lab/README.md", "examples/README.md", "CHANGELOG.md", "docs/notes/README.md") + tuple(
     f"docs/{page}.md"
     for page in "README tour commands lab roofline benchmarks attention products rows cpu launches numerics method".split()
-) + tuple(f"docs/guide/{page}.md" for page in "README compile errors files gradients memory running sizes tensors".split())
+) + tuple(f"docs/guide/{page}.md" for page in "README compile deployment errors files gradients install memory running sizes tensors tile_kernels".split())
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")

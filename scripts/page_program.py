@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 FENCED = re.compile(r"^```(?P<kind>cpp|text)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-HEADERS = ("tilewright/tilewright.hpp", "filesystem", "iostream", "optional", "thread", "tuple", "utility", "vector")
+HEADERS = ("tilewright/tilewright.hpp", "tilewright/tile/text.h", "algorithm", "cmath", "filesystem", "iostream", "optional", "string", "thread", "tuple", "utility", "vector")
 VARIES = (
     (re.compile(r"\d+(\.\d+)? (us|ms|s)\b"), r"# time"),
     (re.compile(r"; \w+ in # time"), "; built in # time"),

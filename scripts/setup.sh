@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what this project needs and the machine lacks: Debian packages (as root or through sudo), and for the tests
 # NVRTC from PyPI into .cache/nvrtc, where no CUDA is installed. Does nothing, quickly, where all is there.
-# Usage: scripts/setup.sh [build] [test] [lint] [clang] [peers]      (default: build)
+# Usage: scripts/setup.sh [build] [test] [lint] [clang] [docs] [peers]      (default: build)
+# `docs` is what `make docs` makes the site with: Sphinx and its theme from PyPI into .cache/docs, as Debian 12's furo has a broken script.
 # `peers` is wanted by no build and no test: PyTorch with its compiler in .cache/peers (1.7 GB), which
 # `tw bench run --peers` finds before any other.
 set -euo pipefail
@@ -12,9 +13,13 @@ build=(g++ cmake make ninja-build ccache git
   llvm-19-dev libclang-19-dev libclang-cpp19-dev # the CPU backend's compiler, in the process
   gnuplot-nox                 # plots, at run time
   libgtest-dev libgmock-dev python3)
-test=(python3-pip librapidcheck-dev pkg-config python3-torch) # PyTorch judges random programs: tests/judge
+test=(python3-pip librapidcheck-dev pkg-config
+  python3-torch    # PyTorch judges random programs: tests/judge
+  python3-clang-19 # reads the public headers: scripts/site
+)
 lint=(clang-tidy-19 clang-format-19 python3)
 clang=(clang-19 libclang-rt-19-dev) # what the sanitizers and libFuzzer build with
+docs=(python3-venv python3-clang-19)
 peers=(g++ python3-venv python3-dev) # torch.compile prints C++ for the CPU, and includes Python's headers
 
 as_root() {
@@ -71,6 +76,18 @@ install_peers() {
   mv "$into.part" "$into"
 }
 
+# Debian's python3, for which libclang's binding is installed. Versions are pinned: what Sphinx warns of is an error.
+install_docs() {
+  local into=.cache/docs versions='sphinx==8.2.3 furo==2025.12.19 myst-parser==4.0.1'
+  [ "$(cat "$into/versions" 2>/dev/null)" != "$versions" ] || return 0
+  echo "setup: installing $versions into $into"
+  rm -rf "$into"
+  /usr/bin/python3 -m venv --system-site-packages "$into"
+  # shellcheck disable=SC2086
+  "$into/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary=:all: $versions
+  echo "$versions" >"$into/versions"
+}
+
 [ $# -gt 0 ] || set -- build
 packages=()
 for part; do
@@ -79,9 +96,10 @@ for part; do
     test) packages+=("${test[@]}") ;;
     lint) packages+=("${lint[@]}") ;;
     clang) packages+=("${clang[@]}") ;;
+    docs) packages+=("${docs[@]}") ;;
     peers) packages+=("${peers[@]}") ;;
     *)
-      echo "setup: no part '$part'; there are build, test, lint, clang, peers" >&2
+      echo "setup: no part '$part'; there are build, test, lint, clang, docs, peers" >&2
       exit 2
       ;;
   esac
@@ -89,5 +107,6 @@ done
 install_packages "${packages[@]}"
 for part; do
   if [ "$part" = test ]; then install_nvrtc; fi
+  if [ "$part" = docs ]; then install_docs; fi
   if [ "$part" = peers ]; then install_peers; fi
 done

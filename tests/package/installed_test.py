@@ -112,16 +112,18 @@ def check_what_is_said_of_backends(prefix, program, compiler):
     check_said(f"{backend} is of version 0.0.9, this library of {version()}")
 
 
-def check_readme(prefix, folder):
-    """The README's project, as it stands there."""
-    readme = (ROOT / "README.md").read_text()
+def check_page(prefix, folder, page, *wanted):
+    """The project that a page shows, as it stands there."""
+    text = (ROOT / page).read_text()
     folder.mkdir()
     for language, file in (("cmake", "CMakeLists.txt"), ("cpp", "main.cpp")):
-        block = re.search(rf"^```{language}\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+        block = re.search(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         (folder / file).write_text(block[1])
     run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", folder / "build")
-    check("1 specialisation" in run(folder / "build/mine"), "the README's program does not explain itself")
+    said = run(folder / "build/mine")
+    for words in wanted:
+        check(words in said, f"the program of {page} does not say '{words}': {said}")
 
 
 def main():
@@ -139,7 +141,8 @@ def main():
         static = build_with_cmake(prefix, folder / "static", "-DSTATIC=ON")
         check("libtilewright" not in run("readelf", "-d", static), "the static form needs libtilewright.so")
         check_fit(static)
-        check_readme(prefix, folder / "readme")
+        check_page(prefix, folder / "readme", "README.md", "1 specialisation")
+        check_page(prefix, folder / "install", "docs/guide/install.md", "f32[3,2]", "1 kernel")
         # What a backend's library throws is what the program catches.
         thrown = folder / "thrown"
         run(compiler, "-std=c++20", f"-I{prefix}/include", ROOT / "tests/package/thrown_by_backend.cpp", "-o", thrown,

@@ -29,8 +29,8 @@ class Safetensors {
     std::string dtype;  // as the file says: "F32", "BF16", and those that tensors do not have: "U16"
     Shape shape;
   };
-  const std::vector<Info>& tensors() const;  // by where they lie, shard after shard
-  bool contains(const std::string& name) const;
+  const std::vector<Info>& tensors() const;      // by where they lie, shard after shard
+  bool contains(const std::string& name) const;  // whether it has a tensor of this name
   const Metadata& metadata() const;  // "__metadata__" of the file, or of the first shard; sorted by key
 
   // The tensor on the Context's device. On the CPU it is the file's own memory, without a copy, where it lies

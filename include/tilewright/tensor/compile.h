@@ -135,6 +135,7 @@ struct SpecialisationReport {
 enum class Stage { graph, fused, tile, source };
 inline constexpr Stage kAllStages[] = {Stage::graph, Stage::fused, Stage::tile, Stage::source};
 std::string_view name(Stage stage);  // "graph", …
+// A stage as text; of several kernels one behind another.
 std::string stage_text(const SpecialisationReport& report, Stage stage);
 // Writes every stage of every kernel below `folder`, which is made: graph.tw, fused.tw, <kernel>.tile,
 // <kernel>.cpp or .cu. Returns the paths. Throws Error when a file cannot be written.
@@ -262,6 +263,7 @@ class Compiled<R(A...)> {
   std::string explain(const Location& where = Location::current()) const {
     return tilewright::explain(report(where));
   }
+  // The same as data.
   std::vector<SpecialisationReport> report(const Location& where = Location::current()) const {
     return known(where).report();
   }

@@ -79,6 +79,7 @@ Tensor& operator>>=(Tensor& a, const Arg& b);
 // integers.
 #define TW_FUNCTION(f, literals) Tensor f(const Arg& a, const Arg& b, TW_HERE);
 #include <tilewright/ops/binary.def>
+// a where the condition, a tensor of bools, is true; b elsewhere. The three broadcast; a and b promote.
 Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at = Location::current());
 // min(max(x, low), high), as PyTorch: bounds that cross give high, a bound that is NaN gives NaN. Integers
 // stay of their type where both bounds are whole numbers that it holds; otherwise they become f32: maximum
@@ -92,26 +93,38 @@ Tensor clamp(const Tensor& x, double low, double high, TW_HERE);
 #include <tilewright/ops/unary.def>
 Tensor gelu(const Tensor& x, TW_HERE);       // x Φ(x), by erf
 Tensor gelu_tanh(const Tensor& x, TW_HERE);  // the tanh approximation
+// The elements in another type, by the rules of convert() (base/dtype.h).
 Tensor cast(const Tensor& x, DType dtype, TW_HERE);
+// Of x's shape, type and device.
 Tensor zeros_like(const Tensor& x, TW_HERE);
 Tensor full_like(const Tensor& x, double value, TW_HERE);
 
 // --- views: index arithmetic, no copies inside a compiled function
 Tensor reshape(const Tensor& x, const Shape& shape, TW_HERE);  // one extent may be -1
+// Axis i of the result is axis perm[i] of x; `perm` names each axis once.
 Tensor transpose(const Tensor& x, const std::vector<Index>& perm, TW_HERE);
+// Axes a and b change places.
 Tensor swap_axes(const Tensor& x, Index a, Index b, TW_HERE);
+// x, repeated along axes of one element, and along new ones in front, until it has this shape.
 Tensor broadcast_to(const Tensor& x, const Shape& shape, TW_HERE);
+// A new axis of one element, at this place among the result's.
 Tensor unsqueeze(const Tensor& x, Index axis, TW_HERE);
+// Without that axis, which must have one element.
 Tensor squeeze(const Tensor& x, Index axis, TW_HERE);
 // Python's x[start:stop:step] along one axis.
 Tensor slice(const Tensor& x, Index axis, const SliceRange& range, TW_HERE);
+// The part at one position, without the axis; a negative one counts from the end.
 Tensor select(const Tensor& x, Index axis, Index position, TW_HERE);
 // `low` elements before and `high` behind, neither negative: `value`, whose fraction is cut where x holds
 // integers.
 Tensor pad(const Tensor& x, Index axis, Index low, Index high, double value = 0, TW_HERE);
+// The parts one behind another along the axis: other extents are equal, types promote.
 Tensor concat(const std::vector<Tensor>& parts, Index axis = 0, TW_HERE);
+// Parts of one shape, along a new axis.
 Tensor stack(const std::vector<Tensor>& parts, Index axis = 0, TW_HERE);
+// Consecutive parts of these extents, which add up to that of the axis.
 std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>& extents, TW_HERE);
+// Elements in the reverse order along these axes.
 Tensor flip(const Tensor& x, const Axes& axes, TW_HERE);
 // Axes first to last become one; of a scalar, one axis of one element.
 Tensor flatten(const Tensor& x, Index first = 0, Index last = -1, TW_HERE);
@@ -129,17 +142,24 @@ Tensor triu(const Tensor& x, Index diagonal = 0, TW_HERE);
 // sum, mean, max and the rest that take nothing else: the list says which.
 #define TW_REDUCTION(f) Tensor f(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
 #include <tilewright/tensor/reductions.def>
+// The mean square of the distance from the mean, divided by count - ddof instead of count. Integers give f32.
 Tensor var(const Tensor& x, const Axes& axes = {}, Index ddof = 0, Keep keep = Keep::no, TW_HERE);
+// The position of the largest, or smallest, element along the axis, i64: the first of several.
 Tensor argmax(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
 Tensor argmin(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
+// Sums of the elements up to each, itself among them, along the axis.
 Tensor cumsum(const Tensor& x, Index axis, TW_HERE);
 
 // --- indexing: indices are in [0, extent); −1 does not count from the end. One out of range, and a label
 // outside the classes of a loss, throws Error with the index, its place and the line where indices are
 // checked (ContextOptions::check); elsewhere it reads zero and adds nothing. one_hot gives zeros for it by
 // definition.
+// x at these positions along the axis, whose place the index's axes take.
 Tensor take(const Tensor& x, const Tensor& index, Index axis, TW_HERE);
+// Element by element: index has x's shape but along the axis, and so has the result.
 Tensor take_along(const Tensor& x, const Tensor& index, Index axis, TW_HERE);
+// Zeros of this shape, with parts of the update added at these positions along the axis: take() the other
+// way.
 Tensor scatter_add(const Tensor& index, const Tensor& update, Index axis, const Shape& shape, TW_HERE);
 // x with the block of the value's shape from `start` on replaced by the value, which is cast to x's type; and
 // that block. `start` is one integer for each axis: a tensor [rank], or a list of integer scalars, of which
@@ -155,9 +175,13 @@ struct Starts {
   std::optional<Tensor> whole = {};
   std::vector<Arg> parts = {};
 };
+// x with the block from `start` on replaced by the value.
 Tensor update_slice(const Tensor& x, const Tensor& value, const Starts& start, TW_HERE);
+// The block of this shape from `start` on.
 Tensor dynamic_slice(const Tensor& x, const Starts& start, const Shape& shape, TW_HERE);
+// Rows of the table (V, D) by their numbers: index (..) gives (.., D).
 Tensor embedding(const Tensor& table, const Tensor& index, TW_HERE);
+// index (..) gives (.., classes): 1 at the index, 0 elsewhere.
 Tensor one_hot(const Tensor& index, Index classes, DType dtype = DType::f32, TW_HERE);
 
 // --- products, normalisation, losses
@@ -208,10 +232,13 @@ Tensor unpack_int4(const Tensor& packed, TW_HERE);
 // each group summed in f32. Of unpack_int4(packed) in one compiled function the bytes are unpacked as they
 // are multiplied. Throws Error on other shapes and types.
 Tensor quantized_matmul(const Tensor& x, const Tensor& weights, const Tensor& scales, TW_HERE);
+// exp(x) / Σ exp(x) along the axis, and its logarithm, without overflow.
 Tensor softmax(const Tensor& x, Index axis = -1, TW_HERE);
 Tensor log_softmax(const Tensor& x, Index axis = -1, TW_HERE);
+// (x - mean) / √(var + epsilon) along the last axis, times gamma, plus beta, where they are given.
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,
                   double epsilon = 1e-5, TW_HERE);
+// x / √(mean of x² + epsilon) along the last axis, times gamma where it is given.
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& gamma, double epsilon = 1e-5, TW_HERE);
 // logits (.., C), integer labels (..): mean over the rows; f32, or f64 for f64 logits.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, TW_HERE);

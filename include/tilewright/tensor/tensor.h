@@ -62,6 +62,8 @@ struct dtype_of<bool> {
 struct Arg;      // functions.h
 struct Indices;  // indices.h
 
+// A handle to an array of numbers of one type on one device, or to a value that is being recorded. Copies are
+// the same tensor; its elements change by into(), TileFunction and whoever lent its memory alone.
 class Tensor {
  public:
   Tensor() = default;
@@ -73,7 +75,10 @@ class Tensor {
   Tensor& operator=(Tensor&&) & = default;
   ~Tensor() = default;
 
+  // Whether it is a tensor: not one that was never assigned, or was moved from.
   bool defined() const { return impl_ != nullptr; }
+  // What it is, without waiting for its elements. Inside compile() a function that asks for shape() or size()
+  // is recorded anew for each size.
   const Shape& shape(const Location& where = Location::current()) const;
   DType dtype(const Location& where = Location::current()) const;
   Index size(const Location& where = Location::current()) const;
@@ -105,6 +110,7 @@ class Tensor {
     else
       return to_vector<T>(where)[0];
   }
+  // The elements, row-major, converted to `as`, into memory with room for size() of them.
   void read(void* to, DType as, const Location& where = Location::current()) const;
 
   // The same elements on another device; the tensor itself where it is there. Inside compile() a graph break.
@@ -158,6 +164,7 @@ class Tensor {
   std::shared_ptr<detail::TensorImpl> impl_;
 };
 
+// How a Context is made.
 struct ContextOptions {
   std::string device = "cpu";            // where tensors are created: "cpu", "cuda:N", "reference"
   std::string cache_directory = "auto";  // compiled kernels; "auto": $XDG_CACHE_HOME or ~/.cache; "": none
@@ -183,6 +190,8 @@ struct ContextOptions {
   std::optional<bool> check = {};
 };
 
+// Owns devices, the caches of programs and kernels, and the random state. Tensors of two Contexts do not mix;
+// they may outlive theirs, but are then only good for being let go.
 class Context {
  public:
   // Throws Error when the device cannot be opened, saying what is missing.
@@ -203,11 +212,13 @@ class Context {
               const Location& where = Location::current()) {
     return from(std::span<const T>(data), shape, dtype, where);
   }
+  // The same of `count` elements of a type that is known when the program runs.
   Tensor from_memory(const void* data, DType data_dtype, Index count, const Shape& shape, DType dtype,
                      const Location& where = Location::current());
 
   Tensor empty(const Shape& shape, DType dtype = DType::f32,
                const Location& where = Location::current());  // any bytes
+  // 0, 1 or `value` in every element. Throws Error where the type does not hold the value.
   Tensor zeros(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor ones(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
@@ -255,7 +266,7 @@ class Context {
   // The stream on which the work of the Context's own device is launched, a CUstream: the one that was given,
   // or its own. 0 on the CPU, and the legacy default stream where that was given as 0.
   std::uintptr_t stream() const;
-  const ContextOptions& options() const;
+  const ContextOptions& options() const;  // as they were given, but for the seed, which is the last one set
   const std::shared_ptr<detail::ContextState>& state() const { return state_; }
 
  private:

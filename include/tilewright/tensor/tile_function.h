@@ -27,9 +27,11 @@ struct TileArg {
   friend TileArg into(Tensor tensor);
   TileArg() = default;
 };
+// A new tensor, for a view that is written.
 TileArg out(const Shape& shape, DType dtype = DType::f32);
 TileArg into(Tensor tensor);  // overwrites its elements; other handles of the same tensor see it
 
+// A kernel as a function of tensors. It is compiled at its first call on a device of a Context, and kept.
 class TileFunction {
  public:
   // Throws Error on a kernel that is none: one that was moved from, or changed and not well formed since.
@@ -46,6 +48,7 @@ class TileFunction {
   // Instead of the device's own choice.
   void use(const tile::Schedule& schedule, const Location& where = Location::current());
 
+  // What it was made of.
   const tile::Kernel& kernel(const Location& where = Location::current()) const;
   // The text that was (or would be) compiled for that tensor's device.
   std::string source(const Tensor& on, const Location& where = Location::current()) const;

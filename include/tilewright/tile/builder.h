@@ -38,10 +38,12 @@ using Location = std::source_location;
 class Value {
  public:
   Value() = default;
+  // The state of the handle, and the type of the value.
   bool defined() const { return state_ != nullptr; }
   const TileType& type(const Location& where = Location::current()) const;  // there until finish()
   DType dtype(const Location& where = Location::current()) const { return type(where).dtype; }
   int rank(const Location& where = Location::current()) const { return type(where).rank(); }
+  // Its number in the kernel, and the Builder that made it.
   ValueId id() const { return state_ ? id_ : -1; }
   Builder& builder(const Location& where = Location::current()) const;
 
@@ -103,6 +105,7 @@ struct GatherOptions {
   double fill = 0;                 // what is there instead
 };
 
+// A kernel under construction: each call adds an op, and gives its value.
 class Builder {
  public:
   explicit Builder(std::string name);
@@ -120,8 +123,10 @@ class Builder {
     Dim dim;
     std::optional<Value> scalar = {};  // that it was made of
   };
+  // A parameter that is a window onto a tensor, of these extents.
   View view(const std::string& name, DType dtype, const std::vector<SizeArg>& extents,
             ViewOptions options = {}, const Location& where = Location::current());
+  // A parameter that is a number: i64, f32 or f64.
   Value scalar(const std::string& name, DType dtype = DType::i64,
                const Location& where = Location::current());
   // Records a tunable and returns it.
@@ -130,12 +135,16 @@ class Builder {
   const ViewParam& param(const View& view, const Location& where = Location::current()) const;
 
   // --- scalars and tiles from nothing
+  // A number, or a tile of one number.
   Value literal(DType dtype, double value, const std::vector<Index>& shape = {},
                 const Location& where = Location::current());
   Value literal_int(DType dtype, Index value, const std::vector<Index>& shape = {},
                     const Location& where = Location::current());
+  // Which program this is along an axis of the grid: an i64 scalar.
   Value program_id(int axis, const Location& where = Location::current());
+  // 0, 1, … n-1: tile<i64,[n]>.
   Value arange(Index n, const Location& where = Location::current());
+  // Word (counter & 3) of Philox4x32-10(seed, counter >> 2), as i64.
   Value random(const Value& seed, const Value& counter, const Location& where = Location::current());
 
   // --- memory
@@ -162,19 +171,25 @@ class Builder {
                   const std::optional<Value>& mask = {}, const Location& where = Location::current());
 
   // --- shape and type
+  // To a shape: scalars to any, axes of one element stretch. broadcast() is what operators do by themselves.
   Value broadcast(Value v, std::vector<Index> shape, const Location& where = Location::current());
+  // The same elements in row-major order, and with two axes exchanged.
   Value reshape(const Value& v, std::vector<Index> shape, const Location& where = Location::current());
   Value transpose(const Value& v, const Location& where = Location::current());
   Value expand(const Value& v, int axis, const Location& where = Location::current());  // inserts a unit axis
+  // To another type, rounding as base/dtype.h says.
   Value cast(const Value& v, DType dtype, const Location& where = Location::current());
 
   // --- compute
+  // A primitive, element by element: what the operators and functions below do.
   Value apply(Prim prim, const std::vector<Operand>& operands, const Location& where = Location::current());
   // Says of a product of floats that it is rounded by itself (Op::rounded); of other values nothing. finish()
   // says it of each product that is added to something and read by another op as well.
   void round(const Value& product, const Location& where = Location::current());
+  // Along an axis, which disappears; scan() gives what it is up to each element, and keeps the axis.
   Value reduce(Monoid monoid, const Value& v, int axis, const Location& where = Location::current());
   Value scan(Monoid monoid, const Value& v, int axis, const Location& where = Location::current());
+  // acc + a · b of tiles [M,K], [K,N] and [M,N], summed in the type of acc.
   Value dot(const Value& a, const Value& b, const Value& acc, const Location& where = Location::current());
   Value dot(const Value& a, const Value& b, const Value& acc, DotPrecision precision,
             const Location& where = Location::current());
@@ -185,6 +200,7 @@ class Builder {
   std::vector<Value> loop(const Operand& lower, const Operand& upper, const Operand& step,
                           const std::vector<Value>& initial, const LoopBody& body,
                           const Location& where = Location::current());
+  // What the body that is taken returns: both return values of the same types.
   using BranchBody = std::function<std::vector<Value>()>;
   std::vector<Value> branch(const Value& condition, const BranchBody& then_body, const BranchBody& else_body,
                             const Location& where = Location::current());
@@ -228,6 +244,8 @@ class Builder {
   std::shared_ptr<BuilderState> state_;
 };
 
+// Element by element, as apply() does: both operands of one type, integers wrap around, comparisons give
+// bool.
 Value operator+(const Operand& a, const Operand& b);
 Value operator-(const Operand& a, const Operand& b);
 Value operator*(const Operand& a, const Operand& b);
@@ -244,6 +262,7 @@ Value operator&(const Operand& a, const Operand& b);
 Value operator|(const Operand& a, const Operand& b);
 Value operator~(const Operand& a);
 
+// Functions of elements: prim.h says what each does with NaN, and how exact its f32 is on every backend.
 Value where(Value condition, const Operand& a, const Operand& b, const Location& l = Location::current());
 Value min(const Operand& a, const Operand& b, const Location& l = Location::current());
 Value max(const Operand& a, const Operand& b, const Location& l = Location::current());
