@@ -175,6 +175,10 @@ class Builder {
   void round(const Value& product, const Location& where = Location::current());
   Value reduce(Monoid monoid, const Value& v, int axis, const Location& where = Location::current());
   Value scan(Monoid monoid, const Value& v, int axis, const Location& where = Location::current());
+  // i32 positions along the axis, in the order of their elements: of f32, f64 and integers. Equal elements
+  // keep their order, and a NaN counts as the largest (base/order.h).
+  Value argsort(const Value& v, int axis, Order order = Order::ascending,
+                const Location& where = Location::current());
   Value dot(const Value& a, const Value& b, const Value& acc, const Location& where = Location::current());
   Value dot(const Value& a, const Value& b, const Value& acc, DotPrecision precision,
             const Location& where = Location::current());

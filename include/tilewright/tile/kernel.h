@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tilewright/base/dtype.h>
+#include <tilewright/base/order.h>
 #include <tilewright/base/shape.h>
 #include <tilewright/tile/prim.h>
 
@@ -94,6 +95,7 @@ enum class OpKind : std::uint8_t {
   atomic_add,    // as scatter, adds instead; elements may meet, in any order
   reduce,        // `monoid` along `axis`, which disappears
   scan,          // inclusive `monoid` along `axis`
+  argsort,       // i32 positions along `axis`, in the `order` of their elements (base/order.h)
   dot,           // a [M,K], b [K,N], acc [M,N]: acc + a·b, accumulated in acc's dtype
   random,        // operands: seed, counter (i64, taken as unsigned): word (counter & 3) of
                  // Philox4x32-10(seed, counter >> 2), as i64
@@ -131,7 +133,8 @@ struct Op {
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
   int param = -1;                                // view, scalar or grid axis, by kind
-  int axis = -1;                                 // reduce, scan
+  int axis = -1;                                 // reduce, scan, argsort
+  Order order = Order::ascending;                // argsort
   DotPrecision precision = DotPrecision::exact;  // dot
   std::vector<int> tile_dims;                    // load, store: tile axis i walks view dim tile_dims[i]
   bool bounded = false;  // load: elements outside the view read as `number`; store: they are dropped.

@@ -223,6 +223,7 @@ inline constexpr double kSharedReadRate = 4;  // of the cache's, for what all pr
 inline constexpr Index kSectorBytes = 32;     // of a cache line: what moves at least
 inline constexpr double kScanStepUs = 0.003;  // a row of a thread's run: an addition that waits. No record
 inline constexpr double kInstructionsOfScanStep = 4;  // a shuffle, its addition and their choice: counted
+inline constexpr double kInstructionsOfComparator = 24;  // of a sorting network, with its places: chosen, not measured
 inline constexpr double kExchangeUs = 0.2;            // a barrier with its shuffles
 inline constexpr double kExchangeOf1024Us = 0.35;     // what 1024 threads add to it
 inline constexpr double kClusterUs = 0.8;             // the same between the blocks of a cluster
