@@ -100,28 +100,32 @@ constexpr ir::Op kCumprod = checked({.name = "cumprod",
                                      .monoid = Monoid::prod,
                                      .domain = {.low = 0.5, .high = 2}});
 
-constexpr ir::Op kCummax = checked({.name = "cummax",
-                                    .arity = 1,
-                                    .kind = OpClass::scan,
-                                    .doc = "Largest so far along `axis`; NaN from the first one on. The last of equal ones has the gradient.",
-                                    .infer = infer_scan,
-                                    .eval = scan_numbers(larger),
-                                    .vjp = vjp_running_extreme,
-                                    .lower = structural,
-                                    .flops = 1,
-                                    .monoid = Monoid::max,
-.domain = {.smooth = false}});
+constexpr ir::Op kCummax = checked(
+    {.name = "cummax",
+     .arity = 1,
+     .kind = OpClass::scan,
+     .doc =
+         "Largest so far along `axis`; NaN from the first one on. The last of equal ones has the gradient.",
+     .infer = infer_scan,
+     .eval = scan_numbers(larger),
+     .vjp = vjp_running_extreme,
+     .lower = structural,
+     .flops = 1,
+     .monoid = Monoid::max,
+     .domain = {.smooth = false}});
 
-constexpr ir::Op kCummin = checked({.name = "cummin",
-                                    .arity = 1,
-                                    .kind = OpClass::scan,
-                                    .doc = "Smallest so far along `axis`; NaN from the first one on. The last of equal ones has the gradient.",
-                                    .infer = infer_scan,
-                                    .eval = scan_numbers(smaller),
-                                    .vjp = vjp_running_extreme,
-                                    .lower = structural,
-                                    .flops = 1,
-                                    .monoid = Monoid::min,
-.domain = {.smooth = false}});
+constexpr ir::Op kCummin = checked(
+    {.name = "cummin",
+     .arity = 1,
+     .kind = OpClass::scan,
+     .doc =
+         "Smallest so far along `axis`; NaN from the first one on. The last of equal ones has the gradient.",
+     .infer = infer_scan,
+     .eval = scan_numbers(smaller),
+     .vjp = vjp_running_extreme,
+     .lower = structural,
+     .flops = 1,
+     .monoid = Monoid::min,
+     .domain = {.smooth = false}});
 
 }  // namespace tilewright::ops

@@ -223,8 +223,7 @@ Tensor repmat(const Tensor& x, const std::vector<Index>& counts, const Location&
 }
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, const Location& where) {
   if (vectors.empty()) throw Error("meshgrid: no tensors given", where);
-  return apply(
-      "meshgrid", vectors, [](ir::Graph&, const Values& in) { return ops::meshgrid(in); }, where);
+  return apply("meshgrid", vectors, [](ir::Graph&, const Values& in) { return ops::meshgrid(in); }, where);
 }
 Tensor tril(const Tensor& x, Index diagonal, const Location& where) {
   return one("tril", {x}, where, [&](const Values& in) { return ops::tril(in[0], diagonal); });

@@ -436,10 +436,7 @@ Value Builder::argsort(const Value& v, int axis, Order order, const Location& wh
   if (!sorts(v.dtype()))
     fail(where, fmt::format("argsort: not defined on {}{}", to_string(v.type()),
                             is_narrow_float(v.dtype()) ? "; cast to f32 first" : ""));
-  return push({.kind = OpKind::argsort,
-               .operands = {v.id()},
-               .axis = axis,
-               .order = order},
+  return push({.kind = OpKind::argsort, .operands = {v.id()}, .axis = axis, .order = order},
               {DType::i32, v.type().shape}, where);
 }
 

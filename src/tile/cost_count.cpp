@@ -38,8 +38,10 @@ void add_ops(const Kernel& kernel, const Op& op, double times, perf::Cost& work)
       work.vector[dtype(op.operands[0])] += times * size(op.operands[0]);
       return;
     case OpKind::argsort: {  // comparisons of a merge sort
-      const double length = static_cast<double>(kernel.type(op.operands[0]).shape[static_cast<std::size_t>(op.axis)]);
-      work.vector[dtype(op.operands[0])] += times * size(op.operands[0]) * std::ceil(std::log2(std::max(length, 2.0)));
+      const double length =
+          static_cast<double>(kernel.type(op.operands[0]).shape[static_cast<std::size_t>(op.axis)]);
+      work.vector[dtype(op.operands[0])] +=
+          times * size(op.operands[0]) * std::ceil(std::log2(std::max(length, 2.0)));
       return;
     }
     case OpKind::dot: {

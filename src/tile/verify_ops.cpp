@@ -39,9 +39,9 @@ std::string check_fields(const Subject& s) {
   const FieldUse use = field_use(op.kind);
   const bool stray = (!use.prim && op.prim != plain.prim) || (!use.monoid && op.monoid != plain.monoid) ||
                      (!use.param && op.param != plain.param) || (!use.axis && op.axis != plain.axis) ||
-(!use.order && op.order != plain.order) ||
-                     (!use.tile_dims && !op.tile_dims.empty()) || (!use.bounded && op.bounded) ||
-                     (!use.masked && op.masked) || (!uses_number(op) && op.number != plain.number);
+                     (!use.order && op.order != plain.order) || (!use.tile_dims && !op.tile_dims.empty()) ||
+                     (!use.bounded && op.bounded) || (!use.masked && op.masked) ||
+                     (!uses_number(op) && op.number != plain.number);
   const bool rounds =
       op.rounded && (op.results.size() != 1 || !is_product(op, s.kernel.type(op.results[0]).dtype));
   if (rounds) return "only products of floats are rounded";

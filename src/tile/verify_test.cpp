@@ -69,7 +69,8 @@ TEST(Verify, RefusesWrongShapes) {
   expect_refused("%v = arange : tile<i64,[4]> %r = reduce and %v {axis=0} : i64", "and is not defined on");
   expect_refused("%v = arange : tile<i64,[4]> %r = scan argmax %v {axis=0} : tile<i64,[4]>",
                  "not defined on");
-  expect_refused("%v = arange : tile<i64,[4]> %r = argsort %v {axis=1} : tile<i32,[4]>", "axis 1 out of range");
+  expect_refused("%v = arange : tile<i64,[4]> %r = argsort %v {axis=1} : tile<i32,[4]>",
+                 "axis 1 out of range");
   expect_refused("%v = arange : tile<i64,[4]> %r = argsort %v {axis=0} : tile<i64,[4]>",
                  "should be tile<i32,[4]>");
   expect_refused("%v = constant 0.0 : tile<bf16,[4]> %r = argsort %v {axis=0} : tile<i32,[4]>",

@@ -287,8 +287,9 @@ TEST_F(FunctionNames, AreTriedForEveryFunction) {
   std::set<std::string> tried;
   for (const auto& list : {of_operands(), of_the_rest(), of_attention()})
     for (const Mistake& m : list) tried.insert(m.function);
-  for (const char* header : {"tensor/functions.h", "tensor/reductions.def", "tensor/scans.def", "tensor/composites.h",
-                             "tensor/attention.h", "ops/unary.def", "ops/binary.def"}) {
+  for (const char* header :
+       {"tensor/functions.h", "tensor/reductions.def", "tensor/scans.def", "tensor/composites.h",
+        "tensor/attention.h", "ops/unary.def", "ops/binary.def"}) {
     const std::set<std::string> all = declared(header);
     EXPECT_GT(all.size(), 3u) << header;
     for (const std::string& name : all) EXPECT_EQ(tried.count(name), 1u) << name << " of " << header;

@@ -168,12 +168,13 @@ TEST(Gradients, OfRunningProductsPassZeros) {
     ir::Graph g;
     const Value x{&g, g.add_input("x", {DType::f64, {5, 5}})};
     g.set_outputs({weighted(ops::cumprod(x, axis)).id});
-    std::vector<ir::HostTensor> inputs = {
-        {x.type(), {0.5, 2,   0, 3, 0.7,   // one zero
-                    0,   1.5, 0, 2, 0.25,  // two
-                    3,   0,   0, 0, 2,     // three, side by side
-                    0.3, 2,   5, 1, -0.,   // the last
-                    0,   0,   0, 0, 0}, {}}};
+    std::vector<ir::HostTensor> inputs = {{x.type(),
+                                           {0.5, 2,   0, 3, 0.7,   // one zero
+                                            0,   1.5, 0, 2, 0.25,  // two
+                                            3,   0,   0, 0, 2,     // three, side by side
+                                            0.3, 2,   5, 1, -0.,   // the last
+                                            0,   0,   0, 0, 0},
+                                           {}}};
     expect_gradients(g, inputs, fmt::format("axis {}", axis));
   }
 }

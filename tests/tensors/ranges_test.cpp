@@ -141,7 +141,8 @@ TEST_P(Ranges, AreRearranged) {
   EXPECT_EQ(grad(f)(ctx_.ones({2})).to_vector<float>(), (std::vector<float>{6, 6}));
 }
 
-// NumPy's: np.tile(np.arange(6).reshape(2, 3), (2, 1, 2)), np.meshgrid(np.arange(2), [5, 6, 7], indexing="ij").
+// NumPy's: np.tile(np.arange(6).reshape(2, 3), (2, 1, 2)), np.meshgrid(np.arange(2), [5, 6, 7],
+// indexing="ij").
 TEST_P(Ranges, AreLaidOutSideBySide) {
   const Tensor x = reshape(ctx_.arange(6), {2, 3});
   EXPECT_EQ(repmat(x, {2}).to_vector<Index>(), (std::vector<Index>{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));

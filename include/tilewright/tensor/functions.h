@@ -150,8 +150,8 @@ Tensor argmin(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
 Tensor sort(const Tensor& x, Index axis = -1, Order order = Order::ascending, TW_HERE);
 // i64 positions: take_along(x, argsort(x, axis), axis) is sort(x, axis). They have no gradient.
 Tensor argsort(const Tensor& x, Index axis = -1, Order order = Order::ascending, TW_HERE);
-// The k largest elements, from the largest on, and their i64 positions. Throws Error where k is negative or more
-// than the axis has.
+// The k largest elements, from the largest on, and their i64 positions. Throws Error where k is negative or
+// more than the axis has.
 std::pair<Tensor, Tensor> topk(const Tensor& x, Index k, Index axis = -1, TW_HERE);
 
 // --- indexing: indices are in [0, extent); −1 does not count from the end. One out of range, and a label

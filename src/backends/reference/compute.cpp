@@ -188,7 +188,8 @@ void argsort(Order order, const std::vector<T>& from, const AxisWalk& walk, std:
       std::iota(line.begin(), line.end(), 0);
       const auto element = [&](Index j) { return from[static_cast<std::size_t>(walk.at(o, j, i))]; };
       std::stable_sort(line.begin(), line.end(), [&](Index a, Index b) {
-        return order == Order::ascending ? precedes(element(a), element(b)) : precedes(element(b), element(a));
+        return order == Order::ascending ? precedes(element(a), element(b))
+                                         : precedes(element(b), element(a));
       });
       for (Index j = 0; j < walk.length; ++j)
         to[static_cast<std::size_t>(walk.at(o, j, i))] = line[static_cast<std::size_t>(j)];

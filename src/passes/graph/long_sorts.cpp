@@ -4,6 +4,8 @@
 #include "ops/rows.h"
 #include "passes/graph/replace_nodes.h"
 
+#include <tilewright/tile/kernel.h>
+
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -15,11 +17,13 @@ namespace {
 using ir::OpClass;
 using ir::Value;
 
-// Elements of one argsort. Threads that share a tile sort it in shared memory; a program of one thread walks
-// memory, and its runs are as long as those of scans.
+// Elements of one argsort. Threads that share a tile sort it in shared memory. A program of one thread walks
+// memory by digits of the keys, which takes less time than a round of merging: its runs are as long as tile
+// IR allows.
 Index longest(const tile::Target& target, const ir::Type& key) {
-  constexpr Index kSharedRun = 4096;  // chosen: keys and places of 4 bytes take 32 KB, of which every device has more
-  if (!target.shares_tiles()) return Index{1} << 20;
+  constexpr Index kSharedRun =
+      4096;  // chosen: keys and places of 4 bytes take 32 KB, of which every device has more
+  if (!target.shares_tiles()) return tile::kMaxTileElements;
   if (target.row_bytes == 0) return kSharedRun;  // kernels for rows of any length (tensor/size_family.cpp)
   return std::min(kSharedRun, target.held_elements(static_cast<Index>(size_bytes(key.dtype))));
 }
@@ -54,8 +58,8 @@ Value sorted_runs(Value x, Index axis, Index run, Order order) {
   return ops::concat({positions, rest + whole}, axis);
 }
 
-// Pairs of runs as runs of twice the length. Of the elements before a place of the pair, `cut` is where those of
-// the first run end: as many as do not stand behind the elements of the second run that make up the rest.
+// Pairs of runs as runs of twice the length. Of the elements before a place of the pair, `cut` is where those
+// of the first run end: as many as do not stand behind the elements of the second run that make up the rest.
 Runs merged(const Runs& runs, Index axis, Index run, Order order) {
   const Shape& shape = runs.keys.shape();
   const Index length = shape[static_cast<int>(axis)];
@@ -65,15 +69,16 @@ Runs merged(const Runs& runs, Index axis, Index run, Order order) {
   const Value most = ops::minimum(place, middle);
   const auto key = [&](Value at) { return ops::take_along(runs.keys, at, axis); };
   Value cut = ops::maximum(place - (end - middle), first);
-  for (Index step = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(run))); step > 0; step /= 2) {
+  for (Index step = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(run))); step > 0;
+       step /= 2) {
     const Value next = cut + step;
     const Value too_far = comes_first(key(middle + place - next), key(next - 1), order);
     cut = ops::where(ops::bit_and(ops::le(next, most), ops::logical_not(too_far)), next, cut);
   }
   const Value other = middle + place - cut;
-  const Value is_of_first =
-      ops::bit_and(ops::lt(cut, middle),
-                   ops::bit_or(ops::ge(other, end), ops::logical_not(comes_first(key(other), key(cut), order))));
+  const Value is_of_first = ops::bit_and(
+      ops::lt(cut, middle),
+      ops::bit_or(ops::ge(other, end), ops::logical_not(comes_first(key(other), key(cut), order))));
   const Value source = ops::where(is_of_first, cut, other);
   return {key(source), ops::take_along(runs.positions, source, axis)};
 }

@@ -8,8 +8,8 @@
 namespace tilewright::passes {
 
 // An argsort takes its whole axis in one program. One that is longer than the target sorts on chip becomes an
-// argsort of runs and rounds that merge pairs of runs, each a pointwise kernel: every place of a merged run finds
-// by bisection how many elements of either run stand before it (S. Odeh et al., Merge Path, 2012).
+// argsort of runs and rounds that merge pairs of runs, each a pointwise kernel: every place of a merged run
+// finds by bisection how many elements of either run stand before it (S. Odeh et al., Merge Path, 2012).
 ir::Graph with_sorts_in_runs(const ir::Graph& graph, const tile::Target& target);
 
 }  // namespace tilewright::passes

@@ -388,9 +388,9 @@ std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Gr
 }
 
 std::string to_string(const ir::Graph& graph, const LoopNest& nest) {
-  constexpr std::string_view kinds[] = {
-      "load",     "index", "constant", "op",  "cast",    "reduce", "scan",
-      "argsort", "in_range", "where", "random",   "dot", "product", "clamp",  "epilogue_reduction"};
+  constexpr std::string_view kinds[] = {"load",   "index", "constant", "op",       "cast",
+                                        "reduce", "scan",  "argsort",  "in_range", "where",
+                                        "random", "dot",   "product",  "clamp",    "epilogue_reduction"};
   std::string out = fmt::format("space [{}]", fmt::join(nest.extents, ","));
   for (int v : nest.reduced_variables()) out += fmt::format(" i{} reduced", v);
   out += "\n";

@@ -180,10 +180,7 @@ class Chooser {
     return takes_rows() ? elements <= tile::kMaxTileElements : elements * 4 <= target_.row_bytes;
   }
 
-  bool takes_rows() const {
-    return std::any_of(nest_.exprs.begin(), nest_.exprs.end(),
-                       takes_whole_row);
-  }
+  bool takes_rows() const { return std::any_of(nest_.exprs.begin(), nest_.exprs.end(), takes_whole_row); }
 
   bool finds_places() const {
     return std::any_of(nest_.exprs.begin(), nest_.exprs.end(),
@@ -304,8 +301,8 @@ class Chooser {
     return t;
   }
 
-  // Elements of such a strip. What is sorted lies in the memory that threads share, with i32 positions; half of that
-  // memory is for another program.
+  // Elements of such a strip. What is sorted lies in the memory that threads share, with i32 positions; half
+  // of that memory is for another program.
   Index held_columns() const {
     Index held = target_.held_elements(main_access());
     for (const Expr& s : nest_.exprs)

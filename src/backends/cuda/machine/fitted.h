@@ -223,7 +223,6 @@ inline constexpr double kSharedReadRate = 4;  // of the cache's, for what all pr
 inline constexpr Index kSectorBytes = 32;     // of a cache line: what moves at least
 inline constexpr double kScanStepUs = 0.003;  // a row of a thread's run: an addition that waits. No record
 inline constexpr double kInstructionsOfScanStep = 4;  // a shuffle, its addition and their choice: counted
-inline constexpr double kInstructionsOfComparator = 24;  // of a sorting network, with its places: chosen, not measured
 inline constexpr double kExchangeUs = 0.2;            // a barrier with its shuffles
 inline constexpr double kExchangeOf1024Us = 0.35;     // what 1024 threads add to it
 inline constexpr double kClusterUs = 0.8;             // the same between the blocks of a cluster
@@ -234,6 +233,8 @@ inline constexpr double kIssueClockMhz = 1.7e3;       // fitted by hand on 2026-
 inline constexpr double kThreadsToFill = 512;  // that keep the four schedulers of a multiprocessor busy
 inline constexpr double kIndependent = 4;      // elements of a thread that do not wait for one another
 inline constexpr double kUnitsOfGpc = 16;      // of an H200's 16 or 18: what a cluster may lie in
+// A sorting network's comparison and exchange, with its places: chosen, not measured.
+inline constexpr double kInstructionsOfComparator = 24;
 // Little's law: with less in flight, a multiprocessor leaves bandwidth unused.
 inline constexpr double kBytesInFlight = 32e3;
 // Bytes of a loop's round that ptxas keeps under way: two or three vectors of a thread when the round

@@ -1,6 +1,6 @@
-// Positions in the order of their elements: each line is copied out as pairs of a key and a position, which are
-// sorted digit by digit from the lowest one (H. Seward, 1954; D. Knuth, The Art of Computer Programming, volume
-// 3, 5.2.5). That keeps the order of equal keys and takes as many walks as a key has bytes.
+// Positions in the order of their elements: each line is copied out as pairs of a key and a position, which
+// are sorted digit by digit from the lowest one (H. Seward, 1954; D. Knuth, The Art of Computer Programming,
+// volume 3, 5.2.5). That keeps the order of equal keys and takes as many walks as a key has bytes.
 #pragma once
 #include "tw_cpu/relayout.h"
 
