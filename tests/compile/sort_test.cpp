@@ -177,7 +177,7 @@ TEST(LongRows, AreSorted) {
 
 TEST(LongRows, AreMergedOfRuns) {
   Context ctx({.device = "cpu", .cache_directory = ""});
-  constexpr Index kLength = 10000000;
+  constexpr Index kLength = 5000000;
   const Tensor x = ctx.randn({kLength});
   std::vector<float> wanted = x.to_vector<float>();
   const auto [values, places] = compile([](const Tensor& t) {
