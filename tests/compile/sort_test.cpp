@@ -77,6 +77,7 @@ void expect_sorted(Context& ctx, DType dtype, const Shape& shape, Index axis) {
         return static_cast<std::size_t>((line / inner * shape[at] + i) * inner + line % inner);
       };
       std::vector<double> row;
+      row.reserve(static_cast<std::size_t>(shape[at]));
       for (Index i = 0; i < shape[at]; ++i) row.push_back(stored[index(i)]);
       const Positions wanted = sorted_positions(row, order);
       for (Index i = 0; i < shape[at]; ++i) {

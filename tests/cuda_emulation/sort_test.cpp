@@ -3,8 +3,10 @@
 #include "cuda_emulation/kernel_expect.h"
 
 #include "ops/functions.h"
+#include "ops/ops.h"
 #include "passes/pipeline.h"
 #include "support/host_values.h"
+#include "support/limit_check.h"
 #include "support/run_graph.h"
 
 #include <tilewright/tile/builder.h>
