@@ -180,7 +180,10 @@ class Chooser {
     return takes_rows() ? elements <= tile::kMaxTileElements : elements * 4 <= target_.row_bytes;
   }
 
-  bool takes_rows() const { return std::any_of(nest_.exprs.begin(), nest_.exprs.end(), takes_whole_row); }
+  bool takes_rows() const {
+    return std::any_of(nest_.exprs.begin(), nest_.exprs.end(),
+                       [](const Expr& s) { return takes_whole_row(s); });
+  }
 
   bool finds_places() const {
     return std::any_of(nest_.exprs.begin(), nest_.exprs.end(),
