@@ -28,6 +28,7 @@ enum class OpClass : std::uint8_t {
   concat,     // attr axis; any number of operands
   reduce,     // attrs axes (sorted), and the row's monoid; axes disappear
   scan,       // attr axis, the row's monoid; inclusive
+  argsort,    // attrs axis, order (a name of base/order.h): i32 positions
   take,  // operands x, index (integer); attr axis: result = x.shape[:axis] + index.shape + x.shape[axis+1:]
   take_along,   // operands x, index of the same rank; attr axis: result[.., i, ..] = x[.., index[.., i, ..],
                 // ..]

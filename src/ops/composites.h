@@ -12,6 +12,10 @@ Value flatten(Value x, Index first = 0, Index last = -1);  // axes first to last
 Value moveaxis(Value x, Index from, Index to);
 Value roll(Value x, Index shift, Index axis);    // what leaves at one end comes in at the other
 Value repeat(Value x, Index count, Index axis);  // each element `count` times, behind one another
+// All of x `counts[i]` times along axis i; the last axes of both meet, what is missing counts 1.
+Value repmat(Value x, const std::vector<Index>& counts);
+// Of vectors of extents n0, n1, …: each broadcast to [n0, n1, …] along its own axis.
+std::vector<Value> meshgrid(const std::vector<Value>& vectors);
 // Zeros above, or below, a diagonal of the last two axes; 0 is the main one, positive ones are above it.
 Value tril(Value x, Index diagonal = 0);
 Value triu(Value x, Index diagonal = 0);

@@ -6,8 +6,11 @@
 
 #include "ir/graph.h"
 
+#include <tilewright/base/order.h>
+
 #include <concepts>
 #include <span>
+#include <utility>
 
 namespace tilewright::ops {
 
@@ -83,8 +86,15 @@ Value argmax(Value x, Index axis, Keep keep = Keep::no);  // i64
 Value argmin(Value x, Index axis, Keep keep = Keep::no);
 Value cumsum(Value x, Index axis);
 Value cumprod(Value x, Index axis);
-Value cummax(Value x, Index axis);
+Value cummax(Value x, Index axis);  // of x's type
 Value cummin(Value x, Index axis);
+
+// --- sorting along an axis: equal elements keep their order, NaN counts as the largest
+Value sorting_positions(Value x, Index axis, Order order = Order::ascending);  // i32
+Value argsort(Value x, Index axis = -1, Order order = Order::ascending);       // i64
+Value sort(Value x, Index axis = -1, Order order = Order::ascending);
+// The k largest, from the largest on, and their places (i64).
+std::pair<Value, Value> topk(Value x, Index k, Index axis = -1);
 
 // --- indexing: an index outside [0, extent) reads zero and adds nothing
 Value take(Value x, Value index, Index axis);

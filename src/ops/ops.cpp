@@ -63,6 +63,7 @@ constexpr const ir::Op* kTable[] = {
     &kAll,
     &kArgmax,
     &kArgmin,
+    &kArgsort,
     &kCumsum,
     &kCumprod,
     &kCummax,

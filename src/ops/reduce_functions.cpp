@@ -33,7 +33,12 @@ Value reduce(const ir::Op& op, Value x, const Axes& axes, Keep keep) {
 }
 
 Value scan(const ir::Op& op, Value x, Index axis) {
-  return append(op, {cast(x, sum_type(x.dtype()))}, {{"axis", Index{axis_of(op.name, x, axis)}}});
+  return append(op, {x}, {{"axis", Index{axis_of(op.name, x, axis)}}});
+}
+
+Value running_extreme(const ir::Op& op, Value x, Index axis) {
+  const Value found = scan(op, cast(x, arithmetic_type(x.dtype())), axis);
+  return is_bool(x.dtype()) ? ne(found, 0) : found;
 }
 
 Value as_bool(Value x) { return is_bool(x.dtype()) ? x : ne(x, 0); }
@@ -60,9 +65,9 @@ Value argmax(Value x, Index axis, Keep keep) {
 Value argmin(Value x, Index axis, Keep keep) {
   return reduce(kArgmin, cast(x, arithmetic_type(x.dtype())), {axis}, keep);
 }
-Value cumsum(Value x, Index axis) { return scan(kCumsum, x, axis); }
-Value cumprod(Value x, Index axis) { return scan(kCumprod, x, axis); }
-Value cummax(Value x, Index axis) { return scan(kCummax, x, axis); }
-Value cummin(Value x, Index axis) { return scan(kCummin, x, axis); }
+Value cumsum(Value x, Index axis) { return scan(kCumsum, cast(x, sum_type(x.dtype())), axis); }
+Value cumprod(Value x, Index axis) { return scan(kCumprod, cast(x, sum_type(x.dtype())), axis); }
+Value cummax(Value x, Index axis) { return running_extreme(kCummax, x, axis); }
+Value cummin(Value x, Index axis) { return running_extreme(kCummin, x, axis); }
 
 }  // namespace tilewright::ops

@@ -45,6 +45,9 @@ extern const ir::Op kReshape, kTranspose, kExpand, kSlice, kPad, kConcat;
 extern const ir::Op kSum, kProd, kMax, kMin, kAny, kAll, kArgmax, kArgmin;
 // scan.cpp
 extern const ir::Op kCumsum, kCumprod, kCummax, kCummin;
+// sort.cpp
+extern const ir::Op kArgsort;
+Order order_attr(const ir::Attrs& attrs);  // of attribute `order`; throws Error where it is neither
 // gather.cpp
 extern const ir::Op kTake, kTakeAlong, kScatterAdd, kScatterAddAlong;
 extern const ir::Op kUpdateSlice, kDynamicSlice;

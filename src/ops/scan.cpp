@@ -41,9 +41,38 @@ constexpr ir::EvalFn scan_numbers(F) {
   };
 }
 
+// What each element and those behind it come to.
+Value sum_from_end(Value x, Index axis) { return flip(cumsum(flip(x, {axis}), axis), {axis}); }
+
 Grads vjp_cumsum(Args, const Attrs& attrs, Value, Value g) {
+  return {sum_from_end(g, attrs.integer("axis"))};
+}
+
+// An element's factor in a product is the product over the element. That divides by no zero: behind a line's
+// first zero all products are 0, and so are the gradients there; the zero's own factor is the product that
+// leaves it out. The same is done in PyTorch (cumprod_backward). A second derivative is therefore that of
+// lines with one zero at most.
+Grads vjp_cumprod(Args x, const Attrs& attrs, Value product, Value g) {
   const Index axis = attrs.integer("axis");
-  return {flip(cumsum(flip(g, {axis}), axis), {axis})};
+  const DType wide = compute_dtype(x[0].dtype());
+  const Value all = cast(x[0], wide), reached = cast(g, wide);
+  const Value products = wide == x[0].dtype() ? product : cumprod(all, axis);
+  const Value is_zero = eq(all, 0.0);
+  const Value is_first = bit_and(is_zero, eq(cumsum(is_zero, axis), 1));
+  const Value without = cumprod(where(is_first, 1.0, all), axis);
+  const Value gradient = where(is_first, sum_from_end(reached * without, axis),
+                               sum_from_end(reached * products, axis) / where(is_zero, 1.0, all));
+  return {cast(gradient, x[0].dtype())};
+}
+
+// The gradient goes to the element that the running extreme is, the last of equal ones (as PyTorch); a NaN is
+// an extreme.
+Grads vjp_running_extreme(Args x, const Attrs& attrs, Value extreme, Value g) {
+  const Index axis = attrs.integer("axis");
+  const Shape& shape = x[0].shape();
+  const Value is_extreme = logical_or(eq(x[0], extreme), ne(x[0], x[0]));
+  const Value place = cummax(where(is_extreme, iota(*g.graph, shape, axis), 0), axis);
+  return {scatter_add_along(place, g, axis, shape)};
 }
 
 }  // namespace
@@ -62,35 +91,41 @@ constexpr ir::Op kCumsum = checked({.name = "cumsum",
 constexpr ir::Op kCumprod = checked({.name = "cumprod",
                                      .arity = 1,
                                      .kind = OpClass::scan,
-                                     .doc = "Running product along `axis`.",
+                                     .doc = "Running product along `axis`, the element included.",
                                      .infer = infer_scan,
                                      .eval = scan_numbers(times),
-                                     .vjp = no_gradient,
+                                     .vjp = vjp_cumprod,
                                      .lower = structural,
                                      .flops = 1,
                                      .monoid = Monoid::prod,
                                      .domain = {.low = 0.5, .high = 2}});
 
-constexpr ir::Op kCummax = checked({.name = "cummax",
-                                    .arity = 1,
-                                    .kind = OpClass::scan,
-                                    .doc = "Running maximum along `axis`.",
-                                    .infer = infer_scan,
-                                    .eval = scan_numbers(larger),
-                                    .vjp = no_gradient,
-                                    .lower = structural,
-                                    .flops = 1,
-                                    .monoid = Monoid::max});
+constexpr ir::Op kCummax = checked(
+    {.name = "cummax",
+     .arity = 1,
+     .kind = OpClass::scan,
+     .doc =
+         "Largest so far along `axis`; NaN from the first one on. The last of equal ones has the gradient.",
+     .infer = infer_scan,
+     .eval = scan_numbers(larger),
+     .vjp = vjp_running_extreme,
+     .lower = structural,
+     .flops = 1,
+     .monoid = Monoid::max,
+     .domain = {.smooth = false}});
 
-constexpr ir::Op kCummin = checked({.name = "cummin",
-                                    .arity = 1,
-                                    .kind = OpClass::scan,
-                                    .doc = "Running minimum along `axis`.",
-                                    .infer = infer_scan,
-                                    .eval = scan_numbers(smaller),
-                                    .vjp = no_gradient,
-                                    .lower = structural,
-                                    .flops = 1,
-                                    .monoid = Monoid::min});
+constexpr ir::Op kCummin = checked(
+    {.name = "cummin",
+     .arity = 1,
+     .kind = OpClass::scan,
+     .doc =
+         "Smallest so far along `axis`; NaN from the first one on. The last of equal ones has the gradient.",
+     .infer = infer_scan,
+     .eval = scan_numbers(smaller),
+     .vjp = vjp_running_extreme,
+     .lower = structural,
+     .flops = 1,
+     .monoid = Monoid::min,
+     .domain = {.smooth = false}});
 
 }  // namespace tilewright::ops

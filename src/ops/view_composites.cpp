@@ -52,6 +52,39 @@ Value repeat(Value x, Index count, Index axis) {
   return reshape(broadcast_to(unsqueeze(x, at + 1), Shape(apart)), repeated);
 }
 
+Value repmat(Value x, const std::vector<Index>& counts) {
+  const std::size_t rank = std::max(counts.size(), static_cast<std::size_t>(x.shape().rank()));
+  std::vector<Index> from(rank - static_cast<std::size_t>(x.shape().rank()), 1), apart, one_apart, repeated;
+  from.insert(from.end(), x.shape().begin(), x.shape().end());
+  for (std::size_t i = 0; i < rank; ++i) {
+    const Index count = i + counts.size() < rank ? 1 : counts[i + counts.size() - rank];
+    if (count < 0) fail(x, fmt::format("repmat: the count {} is below 0", count));
+    apart.insert(apart.end(), {count, from[i]});
+    one_apart.insert(one_apart.end(), {1, from[i]});
+    repeated.push_back(count);
+  }
+  ir::check_shape(Shape(apart));
+  for (std::size_t i = 0; i < rank; ++i) repeated[i] *= from[i];
+  return reshape(broadcast_to(reshape(x, Shape(one_apart)), Shape(apart)), Shape(repeated));
+}
+
+std::vector<Value> meshgrid(const std::vector<Value>& vectors) {
+  std::vector<Index> extents;
+  for (const Value& v : vectors) {
+    if (v.shape().rank() != 1)
+      fail(v, fmt::format("meshgrid: wants vectors, got {}; ravel() makes one", to_string(v.type())));
+    extents.push_back(v.shape()[0]);
+  }
+  ir::check_shape(Shape(extents));
+  std::vector<Value> grids;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    std::vector<Index> alone(vectors.size(), 1);
+    alone[i] = extents[i];
+    grids.push_back(broadcast_to(reshape(vectors[i], Shape(alone)), Shape(extents)));
+  }
+  return grids;
+}
+
 namespace {
 // How far right of the main diagonal each element lies, for the last two axes of x.
 Value right_of_diagonal(std::string_view op, Value x) {

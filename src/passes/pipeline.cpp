@@ -1,6 +1,6 @@
 // The readable list of passes. Each is a file of its own in the folder that its #include names:
-//   in_fixed_order, where that is asked for → with_scans_in_blocks → simplify → with_products_by_parts →
-//   with_variances_by_parts → with_sums_by_rows     rewrite the graph
+//   in_fixed_order, where that is asked for → with_scans_in_blocks → with_sorts_in_runs → simplify →
+//   with_products_by_parts → with_variances_by_parts → with_sums_by_rows     rewrite the graph
 //   materialize                                     stores what memory must hold
 //   fuse_chunked, or keep_apart                     chooses the groups, each of which becomes a kernel
 //   plan_groups                                     writes their kernels (emit/), buffers and launches
@@ -8,6 +8,7 @@
 
 #include "passes/graph/fixed_order.h"
 #include "passes/graph/long_scans.h"
+#include "passes/graph/long_sorts.h"
 #include "passes/graph/products_by_parts.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/sums_by_rows.h"
@@ -21,6 +22,7 @@ namespace tilewright::passes {
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
   ir::Graph g = options.deterministic ? in_fixed_order(graph) : graph;
   g = with_scans_in_blocks(g, target);
+  g = with_sorts_in_runs(g, target);
   if (options.simplify) g = simplify(g);
   g = with_products_by_parts(g, target);
   g = with_variances_by_parts(g, target);

@@ -83,9 +83,15 @@ std::uintptr_t Context::stream() const {
   return state_->device(state_->options.device).device->backend().stream_handle();
 }
 
+// Others may use the Context while this thread waits.
 void Context::synchronize() {
-  for (auto& [name, device] : state_->devices)
-    if (auto done = device->device->backend().synchronize(); !done) throw Error(done.error().message);
+  std::vector<std::shared_ptr<runtime::Device>> devices;
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (const auto& [name, device] : state_->devices) devices.push_back(device->device);
+  }
+  for (const auto& device : devices)
+    if (auto done = device->backend().synchronize(); !done) throw Error(done.error().message);
 }
 
 void Context::set_seed(std::uint64_t seed, const Location& where) {

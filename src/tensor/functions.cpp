@@ -218,6 +218,13 @@ Tensor roll(const Tensor& x, Index shift, Index axis, const Location& where) {
 Tensor repeat(const Tensor& x, Index count, Index axis, const Location& where) {
   return one("repeat", {x}, where, [&](const Values& in) { return ops::repeat(in[0], count, axis); });
 }
+Tensor repmat(const Tensor& x, const std::vector<Index>& counts, const Location& where) {
+  return one("repmat", {x}, where, [&](const Values& in) { return ops::repmat(in[0], counts); });
+}
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, const Location& where) {
+  if (vectors.empty()) throw Error("meshgrid: no tensors given", where);
+  return apply("meshgrid", vectors, [](ir::Graph&, const Values& in) { return ops::meshgrid(in); }, where);
+}
 Tensor tril(const Tensor& x, Index diagonal, const Location& where) {
   return one("tril", {x}, where, [&](const Values& in) { return ops::tril(in[0], diagonal); });
 }
@@ -241,8 +248,27 @@ Tensor argmax(const Tensor& x, Index axis, Keep keep, const Location& where) {
 Tensor argmin(const Tensor& x, Index axis, Keep keep, const Location& where) {
   return one("argmin", {x}, where, [&](const Values& in) { return ops::argmin(in[0], axis, to_ops(keep)); });
 }
-Tensor cumsum(const Tensor& x, Index axis, const Location& where) {
-  return one("cumsum", {x}, where, [&](const Values& in) { return ops::cumsum(in[0], axis); });
+#define TW_SCAN(f)                                                                     \
+  Tensor f(const Tensor& x, Index axis, const Location& where) {                       \
+    return one(#f, {x}, where, [&](const Values& in) { return ops::f(in[0], axis); }); \
+  }
+#include <tilewright/tensor/scans.def>
+
+Tensor sort(const Tensor& x, Index axis, Order order, const Location& where) {
+  return one("sort", {x}, where, [&](const Values& in) { return ops::sort(in[0], axis, order); });
+}
+Tensor argsort(const Tensor& x, Index axis, Order order, const Location& where) {
+  return one("argsort", {x}, where, [&](const Values& in) { return ops::argsort(in[0], axis, order); });
+}
+std::pair<Tensor, Tensor> topk(const Tensor& x, Index k, Index axis, const Location& where) {
+  std::vector<Tensor> found = apply(
+      "topk", {x},
+      [&](ir::Graph&, const Values& in) {
+        auto [largest, places] = ops::topk(in[0], k, axis);
+        return Values{largest, places};
+      },
+      where);
+  return {std::move(found[0]), std::move(found[1])};
 }
 
 namespace {

@@ -32,8 +32,18 @@ Tensor Tensor::argmax(Index axis, Keep keep, const Location& where) const {
 Tensor Tensor::argmin(Index axis, Keep keep, const Location& where) const {
   return tilewright::argmin(*this, axis, keep, where);
 }
-Tensor Tensor::cumsum(Index axis, const Location& where) const {
-  return tilewright::cumsum(*this, axis, where);
+#define TW_SCAN(f) \
+  Tensor Tensor::f(Index axis, const Location& where) const { return tilewright::f(*this, axis, where); }
+#include <tilewright/tensor/scans.def>
+
+Tensor Tensor::sort(Index axis, Order order, const Location& where) const {
+  return tilewright::sort(*this, axis, order, where);
+}
+Tensor Tensor::argsort(Index axis, Order order, const Location& where) const {
+  return tilewright::argsort(*this, axis, order, where);
+}
+std::pair<Tensor, Tensor> Tensor::topk(Index k, Index axis, const Location& where) const {
+  return tilewright::topk(*this, k, axis, where);
 }
 Tensor Tensor::softmax(Index axis, const Location& where) const {
   return tilewright::softmax(*this, axis, where);

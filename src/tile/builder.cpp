@@ -429,6 +429,17 @@ Value Builder::scan(Monoid monoid, const Value& v, int axis, const Location& whe
   return push({.kind = OpKind::scan, .monoid = monoid, .operands = {v.id()}, .axis = axis}, v.type(), where);
 }
 
+Value Builder::argsort(const Value& v, int axis, Order order, const Location& where) {
+  check(v, {"argsort", "the operand"}, where);
+  if (axis < 0 || axis >= v.rank())
+    fail(where, fmt::format("argsort: axis {} out of range for {}", axis, to_string(v.type())));
+  if (!sorts(v.dtype()))
+    fail(where, fmt::format("argsort: not defined on {}{}", to_string(v.type()),
+                            is_narrow_float(v.dtype()) ? "; cast to f32 first" : ""));
+  return push({.kind = OpKind::argsort, .operands = {v.id()}, .axis = axis, .order = order},
+              {DType::i32, v.type().shape}, where);
+}
+
 Value Builder::dot(const Value& a, const Value& b, const Value& acc, const Location& where) {
   return dot(a, b, acc, DotPrecision::exact, where);
 }

@@ -70,6 +70,7 @@ std::vector<std::pair<std::string, std::function<void(const Value& v)>>> uses_of
       {"round: the product", [&](const Value& v) { s.k.round(v); }},
       {"reduce: the operand", [&](const Value& v) { s.k.reduce(Monoid::sum, v, 0); }},
       {"scan: the operand", [&](const Value& v) { s.k.scan(Monoid::sum, v, 0); }},
+      {"argsort: the operand", [&](const Value& v) { s.k.argsort(v, 0); }},
       {"dot: operand 0", [&](const Value& v) { s.k.dot(v, s.square, s.square); }},
       {"dot: operand 1", [&](const Value& v) { s.k.dot(s.square, v, s.square); }},
       {"dot: the accumulator", [&](const Value& v) { s.k.dot(s.square, s.square, v); }},

@@ -4,6 +4,7 @@
 #include <tilewright/tile/affine.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 
@@ -36,6 +37,13 @@ void add_ops(const Kernel& kernel, const Op& op, double times, perf::Cost& work)
     case OpKind::scan:
       work.vector[dtype(op.operands[0])] += times * size(op.operands[0]);
       return;
+    case OpKind::argsort: {  // comparisons of a merge sort
+      const double length =
+          static_cast<double>(kernel.type(op.operands[0]).shape[static_cast<std::size_t>(op.axis)]);
+      work.vector[dtype(op.operands[0])] +=
+          times * size(op.operands[0]) * std::ceil(std::log2(std::max(length, 2.0)));
+      return;
+    }
     case OpKind::dot: {
       const double inner = static_cast<double>(kernel.type(op.operands[0]).shape[1]);
       work.matrix[kernel.type(op.operands[0]).dtype] += times * 2 * inner * size(op.results[0]);

@@ -28,9 +28,9 @@ std::string_view name(DotPrecision precision) {
 
 std::string_view name(OpKind kind) {
   constexpr std::string_view names[] = {
-      "constant", "scalar_param", "program_id", "arange", "broadcast", "reshape", "transpose",
-      "cast",     "apply",        "load",       "store",  "gather",    "scatter", "atomic_add",
-      "reduce",   "scan",         "dot",        "random", "loop",      "branch",  "yield"};
+      "constant", "scalar_param", "program_id", "arange", "broadcast", "reshape",    "transpose", "cast",
+      "apply",    "load",         "store",      "gather", "scatter",   "atomic_add", "reduce",    "scan",
+      "argsort",  "dot",          "random",     "loop",   "branch",    "yield"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -48,9 +48,9 @@ bool operator==(const Number& a, const Number& b) {
 
 bool operator==(const Op& a, const Op& b) {
   return a.kind == b.kind && a.prim == b.prim && a.monoid == b.monoid && a.operands == b.operands &&
-         a.results == b.results && a.param == b.param && a.axis == b.axis && a.precision == b.precision &&
-         a.tile_dims == b.tile_dims && a.bounded == b.bounded && a.masked == b.masked &&
-         a.rounded == b.rounded && a.number == b.number && a.blocks == b.blocks;
+         a.results == b.results && a.param == b.param && a.axis == b.axis && a.order == b.order &&
+         a.precision == b.precision && a.tile_dims == b.tile_dims && a.bounded == b.bounded &&
+         a.masked == b.masked && a.rounded == b.rounded && a.number == b.number && a.blocks == b.blocks;
 }
 
 std::int64_t scalar_bits(DType dtype, double value) {

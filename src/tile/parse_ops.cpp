@@ -109,6 +109,7 @@ class BodyParser {
       case OpKind::arange:
         return;
       case OpKind::apply:
+      case OpKind::argsort:
       case OpKind::dot:
         if (lexer_.peek().kind == Token::Kind::value) parse_refs(op.operands);
         return parse_attributes(op);
@@ -167,6 +168,9 @@ class BodyParser {
       } else if (word.text == "rounded" && op.kind == OpKind::apply) {
         lexer_.expect("true");
         op.rounded = true;
+      } else if (word.text == "order" && use.order) {
+        lexer_.expect(name(Order::descending));
+        op.order = Order::descending;
       } else if (word.text == "precision" && op.kind == OpKind::dot) {
         const bool two_level = lexer_.take_if(name(DotPrecision::two_level));
         if (!two_level) lexer_.expect(name(DotPrecision::tf32));

@@ -172,6 +172,9 @@ class Printer {
       case OpKind::scan:
         return fmt::format("{} {} {} {{axis={}}}", kind, op.monoid > Monoid::argmin ? "?" : name(op.monoid),
                            all, op.axis);
+      case OpKind::argsort:
+        return fmt::format("{} {} {{axis={}{}}}", kind, all, op.axis,
+                           op.order == Order::ascending ? "" : ", order=descending");
       case OpKind::apply:
         if (op.rounded) return fmt::format("{} {} {{rounded=true}}", kind, all);
         break;

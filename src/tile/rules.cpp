@@ -33,6 +33,8 @@ bool scans(Monoid monoid, DType dtype) {
   return reduces(monoid, dtype) && !finds_place(monoid) && !is_bool(dtype);
 }
 
+bool sorts(DType dtype) { return is_computed_float(dtype) || is_integer(dtype); }
+
 DType reduce_dtype(Monoid monoid, DType dtype) { return finds_place(monoid) ? DType::i64 : dtype; }
 
 bool dot_types_meet(DType a, DType b) { return a == b || (is_f8(a) && is_f8(b)); }
@@ -103,6 +105,8 @@ FieldUse field_use(OpKind kind) {
     case OpKind::reduce:
     case OpKind::scan:
       return {.monoid = true, .axis = true};
+    case OpKind::argsort:
+      return {.axis = true, .order = true};
     case OpKind::loop:
       return {.blocks = 1};
     case OpKind::branch:

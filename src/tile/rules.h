@@ -13,6 +13,7 @@ namespace tilewright::tile {
 bool accepts(Prim prim, DType dtype);
 bool reduces(Monoid monoid, DType dtype);
 bool scans(Monoid monoid, DType dtype);
+bool sorts(DType dtype);
 DType reduce_dtype(Monoid monoid, DType dtype);  // i64 for argmax and argmin
 // Operands of a dot: of one type, or 8-bit floats of two.
 bool dot_types_meet(DType a, DType b);
@@ -41,8 +42,8 @@ std::vector<int> default_tile_dims(int view_rank, int tile_rank);
 // Which optional fields of Op a kind uses; the others keep their defaults. `number` depends on the op too:
 // bounded loads and masked gathers have one.
 struct FieldUse {
-  bool prim = false, monoid = false, param = false, axis = false, tile_dims = false, bounded = false,
-       masked = false;
+  bool prim = false, monoid = false, param = false, axis = false, order = false, tile_dims = false,
+       bounded = false, masked = false;
   int blocks = 0;
 };
 FieldUse field_use(OpKind kind);

@@ -137,6 +137,8 @@ TEST(TileText, EveryAttributeAndControlFormComesBack) {
   const View out = k.view("out", DType::f32, {64, 64});
   const Value t = k.load(x, {0, 0, 0}, {.shape = {4, 8}, .dims = {2, 0}, .fill = -0.0});
   const Value scanned = k.scan(Monoid::sum, t, 1);
+  k.argsort(scanned, 0);
+  k.argsort(scanned, 1, Order::descending);
   const Value index = k.arange(8), mask = index < 5;
   const Value g = k.gather(y, {index, index}, {.mask = mask, .fill = 2.5});
   const Value h = k.gather(y, {index, 3});

@@ -39,8 +39,9 @@ std::string check_fields(const Subject& s) {
   const FieldUse use = field_use(op.kind);
   const bool stray = (!use.prim && op.prim != plain.prim) || (!use.monoid && op.monoid != plain.monoid) ||
                      (!use.param && op.param != plain.param) || (!use.axis && op.axis != plain.axis) ||
-                     (!use.tile_dims && !op.tile_dims.empty()) || (!use.bounded && op.bounded) ||
-                     (!use.masked && op.masked) || (!uses_number(op) && op.number != plain.number);
+                     (!use.order && op.order != plain.order) || (!use.tile_dims && !op.tile_dims.empty()) ||
+                     (!use.bounded && op.bounded) || (!use.masked && op.masked) ||
+                     (!uses_number(op) && op.number != plain.number);
   const bool rounds =
       op.rounded && (op.results.size() != 1 || !is_product(op, s.kernel.type(op.results[0]).dtype));
   if (rounds) return "only products of floats are rounded";
@@ -211,6 +212,15 @@ std::string check_along_axis(const Subject& s) {
   return want_result(s, {reduce_dtype(op.monoid, from.dtype), shape});
 }
 
+std::string check_argsort(const Subject& s) {
+  if (std::string problem = check_count(s, 1); !problem.empty()) return problem;
+  const TileType& from = s.operand(0);
+  if (s.op.axis < 0 || s.op.axis >= from.rank())
+    return fmt::format("axis {} out of range for {}", s.op.axis, to_string(from));
+  if (!sorts(from.dtype)) return fmt::format("not defined on {}", to_string(from));
+  return want_result(s, {DType::i32, from.shape});
+}
+
 std::string check_dot(const Subject& s) {
   if (std::string problem = check_count(s, 3); !problem.empty()) return problem;
   const TileType &a = s.operand(0), &b = s.operand(1), &acc = s.operand(2);
@@ -297,6 +307,8 @@ std::string check_op(const Kernel& kernel, const Op& op) {
     case OpKind::reduce:
     case OpKind::scan:
       return check_along_axis(s);
+    case OpKind::argsort:
+      return check_argsort(s);
     case OpKind::dot:
       return check_dot(s);
     case OpKind::random:

@@ -69,6 +69,12 @@ TEST(Verify, RefusesWrongShapes) {
   expect_refused("%v = arange : tile<i64,[4]> %r = reduce and %v {axis=0} : i64", "and is not defined on");
   expect_refused("%v = arange : tile<i64,[4]> %r = scan argmax %v {axis=0} : tile<i64,[4]>",
                  "not defined on");
+  expect_refused("%v = arange : tile<i64,[4]> %r = argsort %v {axis=1} : tile<i32,[4]>",
+                 "axis 1 out of range");
+  expect_refused("%v = arange : tile<i64,[4]> %r = argsort %v {axis=0} : tile<i64,[4]>",
+                 "should be tile<i32,[4]>");
+  expect_refused("%v = constant 0.0 : tile<bf16,[4]> %r = argsort %v {axis=0} : tile<i32,[4]>",
+                 "not defined on");
   expect_refused("%r = arange : tile<i64,[0]>", "an extent below 1");
   expect_refused("%r = arange : tile<i64,[4194305]>", "walk over it in a loop");
   expect_refused("%r = constant 0 : tile<i64,[1,1,1]>", "a rank above 2");

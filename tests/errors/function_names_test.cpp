@@ -170,6 +170,12 @@ std::vector<Mistake> FunctionNames::of_the_rest() const {
       TW_WRONG(repeat, x_, 2, 2),
       TW_WRONG(repeat, x_, -1, 0),
       TW_WRONG(repeat, x_, Index{1} << 62, 0),
+      TW_WRONG(repmat, x_, {2, -1}),
+      TW_WRONG(repmat, x_, {Index{1} << 62, 4}),
+      TW_WRONG(repmat, none_, {2}),
+      {"meshgrid", [this] { (void)meshgrid({}); }, __FILE__},
+      {"meshgrid", [this] { (void)meshgrid({at_, x_}); }, __FILE__},
+      {"meshgrid", [this] { (void)meshgrid({at_, none_}); }, __FILE__},
       TW_WRONG(tril, at_),
       TW_WRONG(triu, at_),
       TW_WRONG(triu, none_),
@@ -193,6 +199,16 @@ std::vector<Mistake> FunctionNames::of_the_rest() const {
       TW_WRONG(argmax, x_, 2),
       TW_WRONG(argmin, x_, 2),
       TW_WRONG(cumsum, x_, 2),
+      TW_WRONG(cumprod, x_, -3),
+      TW_WRONG(cummax, x_, 2),
+      TW_WRONG(cummin, none_, 0),
+      TW_WRONG(sort, x_, 2),
+      TW_WRONG(sort, scalar_),
+      TW_WRONG(argsort, x_, -3),
+      TW_WRONG(argsort, none_),
+      TW_WRONG(topk, x_, 4),
+      TW_WRONG(topk, x_, -1),
+      TW_WRONG(topk, x_, 1, 2),
       TW_WRONG(take, x_, x_, 0),
       TW_WRONG(take, x_, at_, 2),
       TW_WRONG(take_along, x_, at_, 0),
@@ -271,8 +287,9 @@ TEST_F(FunctionNames, AreTriedForEveryFunction) {
   std::set<std::string> tried;
   for (const auto& list : {of_operands(), of_the_rest(), of_attention()})
     for (const Mistake& m : list) tried.insert(m.function);
-  for (const char* header : {"tensor/functions.h", "tensor/reductions.def", "tensor/composites.h",
-                             "tensor/attention.h", "ops/unary.def", "ops/binary.def"}) {
+  for (const char* header :
+       {"tensor/functions.h", "tensor/reductions.def", "tensor/scans.def", "tensor/composites.h",
+        "tensor/attention.h", "ops/unary.def", "ops/binary.def"}) {
     const std::set<std::string> all = declared(header);
     EXPECT_GT(all.size(), 3u) << header;
     for (const std::string& name : all) EXPECT_EQ(tried.count(name), 1u) << name << " of " << header;

@@ -107,6 +107,27 @@ Number naive_scan(const Call& call, Coordinate c) {
   return total;
 }
 
+// The place of the element that as many others come before as the result's coordinate says.
+Number naive_argsort(const Call& call, Coordinate c) {
+  const Index rank = c[call.axis()], length = call.type.shape[static_cast<int>(call.axis())];
+  const auto element = [&](Index i) {
+    c[call.axis()] = i;
+    return at(call.x[0], c);
+  };
+  const bool descending = call.attrs.text("order") == "descending";
+  const auto less = [](Number a, Number b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
+  for (Index i = 0; i < length; ++i) {
+    Index before = 0;
+    for (Index j = 0; j < length; ++j) {
+      const Number a = element(j), b = element(i);
+      const bool first = descending ? less(b, a) : less(a, b), last = descending ? less(a, b) : less(b, a);
+      before += first || (!last && j < i) ? 1 : 0;
+    }
+    if (before == rank) return static_cast<Number>(i);
+  }
+  return -1;
+}
+
 // Index coordinate and what it replaces for take and scatter_add: [before axis], [index axes], [after].
 struct Indexed {
   Coordinate index;
@@ -233,6 +254,8 @@ Number naive(const Call& call, const Coordinate& c, std::uint64_t linear) {
       return naive_reduce(call, c);
     case OpClass::scan:
       return naive_scan(call, c);
+    case OpClass::argsort:
+      return naive_argsort(call, c);
     case OpClass::take:
     case OpClass::take_along:
       return naive_take(call, c);
@@ -293,7 +316,7 @@ TEST(StructuralRows, EvalFollowsTheDefinition) { check_rows(Values::ordinary); }
 TEST(StructuralRows, EvalFollowsTheDefinitionOnInfinitiesNansAndLimits) {
   Random random(5);
   for (std::string_view text :
-       {"cast", "max", "min", "argmax", "argmin", "cummax", "cummin", "slice", "take", "any"}) {
+       {"cast", "max", "min", "argmax", "argmin", "cummax", "cummin", "argsort", "slice", "take", "any"}) {
     const auto all = ops::all_ops();
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const ir::Op* op) { return op->name == text; });

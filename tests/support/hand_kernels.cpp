@@ -207,6 +207,18 @@ Kernel cumulative_sum(Index rows, Index columns, int axis) {
   return k.finish({{{1, 1}}});
 }
 
+// Positions of the elements of each row from the largest on, and of each column from the smallest on.
+Kernel sorted_positions(DType dtype, Index rows, Index columns) {
+  Builder k("sorted_positions");
+  const View x = k.view("x", dtype, {rows, columns}), y = k.view("y", DType::i32, {rows, columns}),
+             z = k.view("z", DType::i32, {rows, columns});
+  const Value t = k.load(x, {0, 0}, {.shape = {rows, columns}});
+  const Value key = compute_dtype(dtype) == dtype ? t : k.cast(t, compute_dtype(dtype));
+  k.store(y, {0, 0}, k.argsort(key, 1, Order::descending));
+  k.store(z, {0, 0}, k.argsort(key, 0));
+  return k.finish({{{1, 1}}});
+}
+
 // Index of the largest of each row and of the smallest of each column.
 Kernel extremes(Index rows, Index columns) {
   Builder k("extremes");
@@ -281,6 +293,8 @@ std::vector<HandKernel> small_kernels() {
   add("gather_and_count", gather_and_count(1000, 37));
   add("cumulative_sum_rows", cumulative_sum(5, 300, 1));
   add("cumulative_sum_columns", cumulative_sum(50, 33, 0));
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::u8, DType::i64})
+    add(fmt::format("sorted_positions_{}", tilewright::name(dtype)), sorted_positions(dtype, 9, 130));
   add("extremes", extremes(37, 129));
   for (const DType dtype : {DType::f16, DType::bf16}) {
     add(fmt::format("row_range_{}", tilewright::name(dtype)), row_range(dtype, 6, 264, 2));

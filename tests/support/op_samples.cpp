@@ -168,6 +168,14 @@ std::vector<OpSample> all_samples(const ir::Op& op, DType dtype) {
     case OpClass::reduce:
     case OpClass::scan:
       return reductions(op, dtype);
+    case OpClass::argsort: {
+      std::vector<OpSample> samples;
+      for (const Shape& shape : {Shape{1}, Shape{7}, Shape{3, 33}, Shape{5, 2, 3}, Shape{2, 0}, Shape{0, 2}})
+        for (Index axis = 0; axis < shape.rank(); ++axis)
+          for (const char* order : {"ascending", "descending"})
+            samples.push_back({{{dtype, shape}}, {{"axis", axis}, {"order", std::string(order)}}});
+      return samples;
+    }
     case OpClass::matmul:
       return {{{{dtype, {3, 5}}, {dtype, {5, 2}}}, {}},
               {{{dtype, {1, 1}}, {dtype, {1, 1}}}, {}},

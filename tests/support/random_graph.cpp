@@ -320,7 +320,7 @@ class Grower {
       if (random_.chance(0.5)) axes.push_back(i);
     const ops::Keep how = random_.chance(0.5) ? ops::Keep::yes : ops::Keep::no;
     const int rank = x.shape().rank();
-    switch (random_.below(9)) {
+    switch (random_.below(10)) {
       case 0:
       case 1:
         return keep(options_.tame ? ops::mean(moderate_float(x), axes, how) : ops::sum(x, axes, how));
@@ -337,13 +337,41 @@ class Grower {
           keep(random_.chance(0.5) ? ops::argmax(x, rank - 1) : ops::argmin(x, 0, how));
         return;
       case 7:
-        if (rank > 0)
-          keep(options_.tame ? ops::sin(ops::cumsum(moderate_float(x), random_.below(rank)))
-                             : ops::cumsum(x, random_.below(rank)));
+        if (rank > 0) scan(x, random_.below(rank));
         return;
+      case 8:
+        return sort(x);
       default:
         if (rank > 0) keep(ops::softmax(moderate_float(x), random_.below(rank)));
         return;
+    }
+  }
+
+  void scan(Value x, Index axis) {
+    switch (random_.below(6)) {
+      case 0:
+        return keep(ops::cummax(x, axis));
+      case 1:
+        return keep(ops::cummin(x, axis));
+      case 2:
+        return keep(options_.tame ? ops::cumprod(ops::tanh(moderate_float(x)), axis) : ops::cumprod(x, axis));
+      default:
+        return keep(options_.tame ? ops::sin(ops::cumsum(moderate_float(x), axis)) : ops::cumsum(x, axis));
+    }
+  }
+
+  void sort(Value x) {
+    const int rank = x.shape().rank();
+    if (rank == 0) return;
+    const Index axis = random_.below(rank);
+    const Order order = random_.chance(0.5) ? Order::ascending : Order::descending;
+    switch (random_.below(3)) {
+      case 0:
+        return keep(ops::argsort(x, axis, order));
+      case 1:
+        return keep(ops::sort(x, axis, order));
+      default:
+        return keep(ops::topk(x, random_.between(0, x.shape()[static_cast<int>(axis)]), axis).first);
     }
   }
 

@@ -261,10 +261,17 @@ class Generator {
   }
 
   void scan() {
+    if (chance(30)) return argsort();
     static const std::vector<Monoid> kAll{Monoid::sum, Monoid::max, Monoid::min, Monoid::prod};
     const Monoid monoid = pick(kAll);
     const Value v = any_tile();
     add(k_.scan(monoid, monoid == Monoid::prod ? clamp(v, 1.25) : v, static_cast<int>(below(v.rank()))));
+  }
+
+  void argsort() {
+    const Value v = any_tile();
+    const Order order = chance(50) ? Order::ascending : Order::descending;
+    add(k_.cast(k_.argsort(v, static_cast<int>(below(v.rank())), order), DType::f32));
   }
 
   // Values of a block are visible in it only.

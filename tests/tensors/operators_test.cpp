@@ -119,7 +119,12 @@ TEST(Methods, CallFunctions) {
   expect_same(x.norm({0, 1}), norm(x));
   expect_same(x.argmax(1), argmax(x, 1));
   expect_same(x.argmin(1, Keep::yes), argmin(x, 1, Keep::yes));
-  expect_same(x.cumsum(1), cumsum(x, 1));
+#define TW_SCAN(f) expect_same(x.f(1), f(x, 1));
+#include <tilewright/tensor/scans.def>
+  expect_same(x.sort(0, Order::descending), sort(x, 0, Order::descending));
+  expect_same(x.argsort(), argsort(x));
+  expect_same(x.topk(2).first, topk(x, 2).first);
+  expect_same(x.topk(2, 0).second, topk(x, 2, 0).second);
   expect_same(x.softmax(), softmax(x));
   expect_same(x.log_softmax(0), log_softmax(x, 0));
   expect_same(x.clamp(0.3, 0.5), clamp(x, 0.3, 0.5));

@@ -141,6 +141,45 @@ TEST_P(Ranges, AreRearranged) {
   EXPECT_EQ(grad(f)(ctx_.ones({2})).to_vector<float>(), (std::vector<float>{6, 6}));
 }
 
+// NumPy's: np.tile(np.arange(6).reshape(2, 3), (2, 1, 2)), np.meshgrid(np.arange(2), [5, 6, 7],
+// indexing="ij").
+TEST_P(Ranges, AreLaidOutSideBySide) {
+  const Tensor x = reshape(ctx_.arange(6), {2, 3});
+  EXPECT_EQ(repmat(x, {2}).to_vector<Index>(), (std::vector<Index>{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
+  EXPECT_EQ(repmat(x, {2, 1}).to_vector<Index>(), (std::vector<Index>{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}));
+  const Tensor y = repmat(x, {2, 1, 2});
+  EXPECT_EQ(y.shape(), (Shape{2, 2, 6}));
+  EXPECT_EQ(y[1].to_vector<Index>(), repmat(x, {2}).to_vector<Index>());
+  EXPECT_EQ(repmat(x, {}).to_vector<Index>(), x.to_vector<Index>());
+  EXPECT_EQ(repmat(x, {0, 1}).shape(), (Shape{0, 3}));
+  EXPECT_EQ(repmat(ctx_.scalar(7), {2, 2}).to_vector<Index>(), (std::vector<Index>{7, 7, 7, 7}));
+  const auto f = [](const Tensor& t) { return sum(repmat(t, {3, 2}) * 2.f); };
+  EXPECT_EQ(grad(f)(ctx_.ones({2})).to_vector<float>(), (std::vector<float>{12, 12}));
+
+  const std::vector<Tensor> grid = meshgrid({ctx_.arange(2), ctx_.arange(5, 8, 1) * 1.f});
+  ASSERT_EQ(grid.size(), 2u);
+  EXPECT_EQ(grid[0].to_vector<Index>(), (std::vector<Index>{0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(grid[1].to_vector<float>(), (std::vector<float>{5, 6, 7, 5, 6, 7}));
+  EXPECT_EQ(grid[1].shape(), (Shape{2, 3}));
+  EXPECT_EQ(meshgrid({ctx_.ones({2}), ctx_.ones({3}), ctx_.ones({4})})[2].shape(), (Shape{2, 3, 4}));
+}
+
+// Sums and products of integers are i64, extremes of x's type.
+TEST_P(Ranges, AreScanned) {
+  const Tensor x = ctx_.from(std::vector<float>{2, -1, 3, 0, 3, 1}, {6});
+  EXPECT_EQ(cumprod(x, 0).to_vector<float>(), (std::vector<float>{2, -2, -6, 0, 0, 0}));
+  EXPECT_EQ(cummax(x, 0).to_vector<float>(), (std::vector<float>{2, 2, 3, 3, 3, 3}));
+  EXPECT_EQ(cummin(x, -1).to_vector<float>(), (std::vector<float>{2, -1, -1, -1, -1, -1}));
+  const Tensor narrow = cast(x, DType::i8);
+  EXPECT_EQ(cumprod(narrow, 0).dtype(), DType::i64);
+  EXPECT_EQ(cummax(narrow, 0).dtype(), DType::i8);
+  EXPECT_EQ(cummin(narrow, 0).to_vector<Index>(), (std::vector<Index>{2, -1, -1, -1, -1, -1}));
+  EXPECT_EQ(cummax(x < 0.f, 0).to_vector<bool>(), (std::vector<bool>{false, true, true, true, true, true}));
+  const auto f = [](const Tensor& t) { return sum(cumprod(t, 0)); };
+  // ∂/∂x3, where the zero stands: 2 · -1 · 3 · (1 + 3 + 3 · 1).
+  EXPECT_EQ(grad(f)(x).to_vector<float>(), (std::vector<float>{-3, 8, -2, -42, 0, 0}));
+}
+
 TEST_P(Ranges, AreChosenBetweenTwoNumbers) {
   const Tensor positive = ctx_.from(std::vector<float>{-1, 2}, {2}) > 0.f;
   EXPECT_EQ(where(positive, 1, 0).dtype(), DType::i32);

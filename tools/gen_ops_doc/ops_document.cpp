@@ -65,7 +65,7 @@ const Section kSections[] = {
     {"Views",
      "Elements move, none is computed; in a fused kernel they are index arithmetic.",
      {OpClass::reshape, OpClass::transpose, OpClass::expand, OpClass::slice, OpClass::pad, OpClass::concat}},
-    {"Reductions and scans", "", {OpClass::reduce, OpClass::scan}},
+    {"Reductions, scans and sorting", "", {OpClass::reduce, OpClass::scan, OpClass::argsort}},
     {"Indexing",
      "",
      {OpClass::take, OpClass::take_along, OpClass::scatter_add, OpClass::scatter_add_along,

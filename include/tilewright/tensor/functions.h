@@ -11,6 +11,7 @@
 #include <concepts>
 #include <initializer_list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -133,6 +134,13 @@ Tensor moveaxis(const Tensor& x, Index from, Index to, TW_HERE);  // the others 
 Tensor roll(const Tensor& x, Index shift, Index axis, TW_HERE);
 // Each element `count` times, behind one another along the axis.
 Tensor repeat(const Tensor& x, Index count, Index axis, TW_HERE);
+// All of x counts[i] times along axis i, NumPy's tile() (a name that the tile language has here): the last
+// axes of x and the last counts meet, and what is missing of either counts 1. repmat(x, {2, 1}) of [3] is
+// [2, 3]. Throws Error on a count below 0.
+Tensor repmat(const Tensor& x, const std::vector<Index>& counts, TW_HERE);
+// Coordinates of a grid: of vectors of n0, n1, … elements, each broadcast to [n0, n1, …] along its own axis
+// (NumPy's indexing="ij"). Each keeps its type. Throws Error of what is no vector.
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, TW_HERE);
 // The matrices (.., rows, columns) of x with zeros above, or below, the given diagonal: 0 is the main one,
 // positive ones are above it.
 Tensor tril(const Tensor& x, Index diagonal = 0, TW_HERE);
@@ -147,8 +155,20 @@ Tensor var(const Tensor& x, const Axes& axes = {}, Index ddof = 0, Keep keep = K
 // The position of the largest, or smallest, element along the axis, i64: the first of several.
 Tensor argmax(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
 Tensor argmin(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
-// Sums of the elements up to each, itself among them, along the axis.
-Tensor cumsum(const Tensor& x, Index axis, TW_HERE);
+// The sum, product, largest or smallest of the elements up to each, itself among them, along the axis:
+// cumsum, cumprod, cummax, cummin; the list says which.
+#define TW_SCAN(f) Tensor f(const Tensor& x, Index axis, TW_HERE);
+#include <tilewright/tensor/scans.def>
+
+// --- sorting along an axis: equal elements keep their order, and NaN counts as the largest: the last of
+// ascending elements (as in NumPy), the first of descending ones (as in PyTorch). Any type; rows of up to
+// 2^31 - 1 elements. Throws Error on an axis out of range.
+Tensor sort(const Tensor& x, Index axis = -1, Order order = Order::ascending, TW_HERE);
+// i64 positions: take_along(x, argsort(x, axis), axis) is sort(x, axis). They have no gradient.
+Tensor argsort(const Tensor& x, Index axis = -1, Order order = Order::ascending, TW_HERE);
+// The k largest elements, from the largest on, and their i64 positions. Throws Error where k is negative or
+// more than the axis has.
+std::pair<Tensor, Tensor> topk(const Tensor& x, Index k, Index axis = -1, TW_HERE);
 
 // --- indexing: indices are in [0, extent); −1 does not count from the end. One out of range, and a label
 // outside the classes of a loss, throws Error with the index, its place and the line where indices are

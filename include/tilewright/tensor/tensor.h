@@ -6,6 +6,7 @@
 #include <tilewright/base/allocator.h>
 #include <tilewright/base/dtype.h>
 #include <tilewright/base/error.h>
+#include <tilewright/base/order.h>
 #include <tilewright/base/shape.h>
 #include <tilewright/tensor/axes.h>
 
@@ -17,6 +18,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -136,7 +138,11 @@ class Tensor {
   Tensor norm(const Axes& axes = {}, Keep keep = Keep::no, TW_HERE) const;
   Tensor argmax(Index axis, Keep keep = Keep::no, TW_HERE) const;
   Tensor argmin(Index axis, Keep keep = Keep::no, TW_HERE) const;
-  Tensor cumsum(Index axis, TW_HERE) const;
+#define TW_SCAN(f) Tensor f(Index axis, TW_HERE) const;
+#include <tilewright/tensor/scans.def>
+  Tensor sort(Index axis = -1, Order order = Order::ascending, TW_HERE) const;
+  Tensor argsort(Index axis = -1, Order order = Order::ascending, TW_HERE) const;
+  std::pair<Tensor, Tensor> topk(Index k, Index axis = -1, TW_HERE) const;
   Tensor softmax(Index axis = -1, TW_HERE) const;
   Tensor log_softmax(Index axis = -1, TW_HERE) const;
   Tensor clamp(double low, double high, TW_HERE) const;

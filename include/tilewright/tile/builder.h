@@ -189,6 +189,10 @@ class Builder {
   // Along an axis, which disappears; scan() gives what it is up to each element, and keeps the axis.
   Value reduce(Monoid monoid, const Value& v, int axis, const Location& where = Location::current());
   Value scan(Monoid monoid, const Value& v, int axis, const Location& where = Location::current());
+  // i32 positions along the axis, in the order of their elements: of f32, f64 and integers. Equal elements
+  // keep their order, and a NaN counts as the largest (base/order.h).
+  Value argsort(const Value& v, int axis, Order order = Order::ascending,
+                const Location& where = Location::current());
   // acc + a · b of tiles [M,K], [K,N] and [M,N], summed in the type of acc.
   Value dot(const Value& a, const Value& b, const Value& acc, const Location& where = Location::current());
   Value dot(const Value& a, const Value& b, const Value& acc, DotPrecision precision,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tilewright/base/dtype.h>
+#include <tilewright/base/order.h>
 #include <tilewright/base/shape.h>
 #include <tilewright/tile/prim.h>
 
@@ -94,6 +95,7 @@ enum class OpKind : std::uint8_t {
   atomic_add,    // as scatter, adds instead; elements may meet, in any order
   reduce,        // `monoid` along `axis`, which disappears
   scan,          // inclusive `monoid` along `axis`
+  argsort,       // i32 positions along `axis`, in the `order` of their elements (base/order.h)
   dot,           // a [M,K], b [K,N], acc [M,N]: acc + a·b, accumulated in acc's dtype
   random,        // operands: seed, counter (i64, taken as unsigned): word (counter & 3) of
                  // Philox4x32-10(seed, counter >> 2), as i64
@@ -115,11 +117,16 @@ std::string_view name(DotPrecision precision);
 
 using ValueId = int;
 
+// Declared here so that libtilewright.so shows them: friends alone would be hidden.
+struct Number;
+struct Op;
+bool operator==(const Number& a, const Number& b);  // NaN equals NaN, -0 differs from +0
+bool operator==(const Op& a, const Op& b);
+
 // A literal: floats use f, integers and bool use i.
 struct Number {
   double f = 0;
   std::int64_t i = 0;
-  friend bool operator==(const Number& a, const Number& b);  // NaN equals NaN, -0 differs from +0
 };
 
 struct Block;
@@ -131,7 +138,8 @@ struct Op {
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
   int param = -1;                                // view, scalar or grid axis, by kind
-  int axis = -1;                                 // reduce, scan
+  int axis = -1;                                 // reduce, scan, argsort
+  Order order = Order::ascending;                // argsort
   DotPrecision precision = DotPrecision::exact;  // dot
   std::vector<int> tile_dims;                    // load, store: tile axis i walks view dim tile_dims[i]
   bool bounded = false;  // load: elements outside the view read as `number`; store: they are dropped.
@@ -144,8 +152,6 @@ struct Op {
   Number number;  // constant's value; load's and gather's fill
   std::vector<Block> blocks;
   std::string location;  // "file.cpp:41" of the user's call; not compared
-
-  friend bool operator==(const Op& a, const Op& b);
 };
 
 struct Block {

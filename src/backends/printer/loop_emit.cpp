@@ -57,6 +57,7 @@ std::vector<Index> non_unit(const std::vector<Index>& shape) {
 }  // namespace
 
 bool LoopFacts::is_relayout(const Op& op) const {
+  if (op.kind == OpKind::argsort) return true;
   if (op.kind == OpKind::transpose) return non_unit(kernel_.type(op.operands[0]).shape).size() == 2;
   return op.kind == OpKind::reshape && rank(op.operands[0]) > 0 && rank(op.results[0]) > 0 &&
          non_unit(kernel_.type(op.operands[0]).shape) != non_unit(kernel_.type(op.results[0]).shape);

@@ -42,7 +42,8 @@ class LoopFacts {
   bool is_scalar_op(const tile::Op& op) const;
   // A reshape of a tile of one element to a scalar: planned like a reduction over no axis.
   bool takes_only_element(const tile::Op& op) const;
-  // transpose, and reshape that does more than add or drop unit axes.
+  // argsort, transpose, and reshape that does more than add or drop unit axes: an element of the result is
+  // made of others than the operand's at its place.
   bool is_relayout(const tile::Op& op) const;
   // FLOPs to compute an element of v again from loads, buffered values and those `at_hand`.
   double redo_flops(tile::ValueId v, const std::function<bool(tile::ValueId)>& at_hand = {}) const;

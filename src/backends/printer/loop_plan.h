@@ -67,7 +67,8 @@ struct Step {
   enum class Kind : unsigned char {
     scalar,    // op on rank-0 values, printed once
     elements,  // loop
-    relayout,  // op (reshape that moves elements, transpose): buffer of the operand → buffer of the result
+    relayout,  // op (reshape that moves elements, transpose, argsort): buffer of the operand → buffer of the
+               // result
     dot,       // op: operands' buffers, accumulator's buffer → result's buffer
     loop,      // op; body[0]; carried tiles live in the buffers of the block's args
     branch,    // op; body[0], body[1]

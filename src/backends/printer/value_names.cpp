@@ -159,6 +159,8 @@ class Namer {
         return with_subject(fmt::format("{}_of", name(op.monoid)), op.operands[0], "row");
       case OpKind::scan:
         return with_subject(fmt::format("running_{}_of", name(op.monoid)), op.operands[0], "row");
+      case OpKind::argsort:
+        return with_subject("order_of", op.operands[0], "row");
       case OpKind::cast:
         return with_type(op);
       case OpKind::transpose:
@@ -275,6 +277,7 @@ class Namer {
       case OpKind::dot:
       case OpKind::reduce:
       case OpKind::scan:
+      case OpKind::argsort:
         return name_of(v);
       case OpKind::cast:
       case OpKind::broadcast:

@@ -156,6 +156,9 @@ class Ranges {
         return applied(op, dtype);
       case OpKind::reduce:
         return reduced(op, dtype);
+      case OpKind::argsort:
+        return between(
+            0, std::max<Index>(kernel_.type(op.operands[0]).shape[static_cast<std::size_t>(op.axis)] - 1, 0));
       case OpKind::random:
         return between(0, 0xffffffff);
       default:

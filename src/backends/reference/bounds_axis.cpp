@@ -1,4 +1,4 @@
-// Error bounds of reductions and scans, for any order in which elements are combined.
+// Error bounds of reductions, scans and sorted positions, for any order in which elements are combined.
 #include <algorithm>
 
 #include "backends/reference/bounds_context.h"
@@ -93,6 +93,31 @@ void extreme_index(const Context& c, const AxisWalk& walk) {
     }
 }
 
+// A place is decided where its element differs from those of the places beside it by more than both may err:
+// all that stand before it then belong there, and so do all behind it.
+void sorted_positions(const Context& c, const AxisWalk& walk) {
+  const Tile& from = c.operand(0);
+  Tile& result = c.result();
+  const bool real = is_float(c.type(0).dtype);
+  for (Index o = 0; o < walk.outer; ++o)
+    for (Index i = 0; i < walk.inner; ++i) {
+      double widest = 0;
+      for (Index j = 0; j < walk.length; ++j)
+        widest = std::max(widest, from.error[static_cast<std::size_t>(walk.at(o, j, i))]);
+      if (widest == 0) continue;
+      const auto apart = [&](Index j) {  // elements of the places j and j + 1
+        const auto element = [&](Index place) {
+          const Index at = result.i[static_cast<std::size_t>(walk.at(o, place, i))];
+          return from.f[static_cast<std::size_t>(walk.at(o, at, i))];
+        };
+        return j < 0 || j + 1 >= walk.length || std::abs(element(j + 1) - element(j)) > 2 * widest;
+      };
+      for (Index j = 0; j < walk.length; ++j)
+        if (!real || !std::isfinite(widest) || !apart(j - 1) || !apart(j))
+          result.error[static_cast<std::size_t>(walk.at(o, j, i))] = kInfinity;
+    }
+}
+
 void along_axis_whole(const Context& c, const AxisWalk& walk) {
   const Tile& from = c.operand(0);
   Tile& result = c.result();
@@ -117,6 +142,7 @@ void along_axis_whole(const Context& c, const AxisWalk& walk) {
 
 void propagate_along_axis(const Context& c) {
   const AxisWalk walk = walk_axis(c.type(0), c.op.axis);
+  if (c.op.kind == OpKind::argsort) return sorted_positions(c, walk);
   if (tile::finds_place(c.op.monoid)) return extreme_index(c, walk);
   is_float(c.type(0).dtype) ? along_axis_float(c, walk) : along_axis_whole(c, walk);
 }

@@ -224,6 +224,7 @@ void propagate(const Kernel& kernel, const Op& op, const ErrorModel& model, doub
       return info(op.prim).to_bool ? apply_test(c) : apply_float(c);
     case OpKind::reduce:
     case OpKind::scan:
+    case OpKind::argsort:
       return propagate_along_axis(c);
     case OpKind::dot:
       return dot(c);

@@ -39,6 +39,6 @@ struct Context {
   Tile& result() const { return at(values, op.results[0]); }
 };
 
-void propagate_along_axis(const Context& c);  // reduce and scan
+void propagate_along_axis(const Context& c);  // reduce, scan and argsort
 
 }  // namespace tilewright::reference

@@ -176,6 +176,26 @@ void reduce_index(Monoid monoid, const std::vector<T>& from, const AxisWalk& wal
     }
 }
 
+// Whether a comes before b in ascending order; a NaN is the largest.
+bool precedes(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
+bool precedes(std::int64_t a, std::int64_t b) { return a < b; }
+
+template <class T>
+void argsort(Order order, const std::vector<T>& from, const AxisWalk& walk, std::vector<std::int64_t>& to) {
+  std::vector<Index> line(static_cast<std::size_t>(walk.length));
+  for (Index o = 0; o < walk.outer; ++o)
+    for (Index i = 0; i < walk.inner; ++i) {
+      std::iota(line.begin(), line.end(), 0);
+      const auto element = [&](Index j) { return from[static_cast<std::size_t>(walk.at(o, j, i))]; };
+      std::stable_sort(line.begin(), line.end(), [&](Index a, Index b) {
+        return order == Order::ascending ? precedes(element(a), element(b))
+                                         : precedes(element(b), element(a));
+      });
+      for (Index j = 0; j < walk.length; ++j)
+        to[static_cast<std::size_t>(walk.at(o, j, i))] = line[static_cast<std::size_t>(j)];
+    }
+}
+
 void wrap(DType dtype, std::vector<std::int64_t>& values) {
   if (dtype == DType::i64 || dtype == DType::boolean) return;
   for (std::int64_t& v : values) v = wrap_to(dtype, v);
@@ -268,6 +288,12 @@ void compute(const Kernel& kernel, const Op& op, Values& values) {
     case OpKind::reduce:
     case OpKind::scan:
       return along_axis(kernel, op, first(), result);
+    case OpKind::argsort: {
+      const TileType& from = kernel.type(op.operands[0]);
+      const AxisWalk walk = walk_axis(from, op.axis);
+      return is_float(from.dtype) ? argsort(op.order, first().f, walk, result.i)
+                                  : argsort(op.order, first().i, walk, result.i);
+    }
     case OpKind::dot:
       return dot(kernel, op, values, result);
     case OpKind::random:

@@ -1,6 +1,7 @@
 // Exprs to tile ops, each once a frame (once a loop body where it depends on what the loop walks).
 #include "passes/emit/frame_values.h"
 
+#include "ops/rows.h"
 #include "passes/emit/tile_emitter.h"
 #include "passes/nest/dot_axes.h"
 #include "passes/tiling/kept_block.h"
@@ -126,6 +127,9 @@ Value FrameValues::compute(int s) {
       return reduce(m);
     case Expr::Kind::scan:
       return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
+    case Expr::Kind::argsort:
+      return k_.argsort(full(computed(m.operands[0])), reduced_axis(),
+                        ops::order_attr(s_.graph.node(m.node).attrs));
     case Expr::Kind::dot:
       TW_CHECK(m.inner, "the loop of a dot sets it");
       return inner_dot(s);

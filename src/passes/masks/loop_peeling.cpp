@@ -33,7 +33,8 @@ bool multiplies_in_any_order(const Op& loop) {
   tile::for_each_op(loop.blocks[0], [&](const Op& op) {
     dots = dots || op.kind == OpKind::dot;
     const bool picks = op.kind == OpKind::reduce && tile::finds_place(op.monoid);
-    ordered = ordered || picks || op.kind == OpKind::scan || op.kind == OpKind::branch;
+    ordered = ordered || picks || op.kind == OpKind::scan || op.kind == OpKind::argsort ||
+              op.kind == OpKind::branch;
   });
   return dots && !ordered;
 }

@@ -34,7 +34,7 @@ bool have_one_loop(const LoopNest& nest) {
   const DotAxes axes = dot_axes(nest);
   if (axes.m < 0 || axes.n < 0) return false;
   const bool others = std::any_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
-    return s.kind == Expr::Kind::reduce || s.kind == Expr::Kind::scan;
+    return s.kind == Expr::Kind::reduce || takes_whole_row(s);
   });
   const std::vector<int> all = epilogue_reductions_of(nest);
   return !others && std::all_of(all.begin(), all.end(), [&](int s) {

@@ -165,7 +165,7 @@ bool needs_one_reduced_loop(const LoopNest& nest) {
   if (nest.has_inner_dots() && nest.dot() < 0) return true;
   // The place of an extreme is counted along one variable.
   for (const Expr& s : nest.exprs)
-    if (s.kind == Expr::Kind::scan || (s.kind == Expr::Kind::reduce && finds_place(s.monoid))) return true;
+    if (takes_whole_row(s) || (s.kind == Expr::Kind::reduce && finds_place(s.monoid))) return true;
   return nest.levels() > 1 || (nest.levels() > 0 && nest.stores_reduced_values());
 }
 
@@ -173,7 +173,7 @@ bool needs_one_reduced_loop(const LoopNest& nest) {
 bool can_be_held(const LoopNest& nest) {
   return nest.reduced_variables().size() == 2 && !nest.has_dots() &&
          std::all_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
-           return s.kind != Expr::Kind::scan && (s.kind != Expr::Kind::reduce || !finds_place(s.monoid));
+           return !takes_whole_row(s) && (s.kind != Expr::Kind::reduce || !finds_place(s.monoid));
          });
 }
 
@@ -186,7 +186,7 @@ bool only_accumulates_scaled(const LoopNest& nest) {
   for (const ProgramOutput& o : nest.outputs)
     if (nest.is_stored_along_reduced(o) || o.accumulate) return false;
   return std::all_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
-    return s.kind != Expr::Kind::scan && (s.kind != Expr::Kind::reduce || !finds_place(s.monoid)) &&
+    return !takes_whole_row(s) && (s.kind != Expr::Kind::reduce || !finds_place(s.monoid)) &&
            (!s.inner || s.scaled_accumulation);
   });
 }
@@ -388,9 +388,9 @@ std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Gr
 }
 
 std::string to_string(const ir::Graph& graph, const LoopNest& nest) {
-  constexpr std::string_view kinds[] = {
-      "load",     "index", "constant", "op",  "cast",    "reduce", "scan",
-      "in_range", "where", "random",   "dot", "product", "clamp",  "epilogue_reduction"};
+  constexpr std::string_view kinds[] = {"load",   "index", "constant", "op",       "cast",
+                                        "reduce", "scan",  "argsort",  "in_range", "where",
+                                        "random", "dot",   "product",  "clamp",    "epilogue_reduction"};
   std::string out = fmt::format("space [{}]", fmt::join(nest.extents, ","));
   for (int v : nest.reduced_variables()) out += fmt::format(" i{} reduced", v);
   out += "\n";

@@ -24,6 +24,7 @@ struct Expr {
     cast,      // explicit: rounds to `dtype`
     reduce,    // `monoid` over the reduced variables
     scan,      // `monoid` along the reduced variable, inclusive
+    argsort,   // positions along the reduced variable, in the order that the row of `node` says
     in_range,  // bool: low <= offset + operand < high
     where,     // operands: condition, a, b
     random,    // operands: seed; counter `offset`
@@ -50,8 +51,13 @@ struct Expr {
       false;  // inner: rows and columns are both parallel, the loop adds up products of blocks
   Index low = 0, high = 0;
   bool reduced = false;  // its value changes with a reduced variable
-  int level = 0;         // reductions and scans it waits for, one after another
+  int level = 0;         // reductions, scans and sorts it waits for, one after another
 };
+
+// Takes a whole row and gives one: the reduced variable is in one tile, and walked in no other way.
+inline bool takes_whole_row(const Expr& e) {
+  return e.kind == Expr::Kind::scan || e.kind == Expr::Kind::argsort;
+}
 
 // What products of operands that meet in `dtype` are summed in.
 inline DType accumulator(DType operand_dtype) {

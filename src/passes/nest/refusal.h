@@ -15,7 +15,7 @@ enum class Refusal : std::uint8_t {
   reduction_feeds_reduced_axis,  // a reduction's result is needed at an index of the reduced axes
   several_reduced_loops,         // dependent reductions over axes that do not merge into one
   indirect_through_fused,        // take from a value that is not in memory
-  scan_needs_whole_row,          // a scan shares no loop with other axes
+  row_is_not_whole,              // a scan or a sort shares no loop with other axes
   opaque,                        // a scatter stands alone
   dots_are_not_b2b,              // two matmuls, or one and a reduction, that share no loop
   dot_operand_not_plain,         // what a matmul would read is neither memory nor arithmetic on it

@@ -224,7 +224,7 @@ int Walker::push(Expr expr) {
   for (std::size_t v = 0; v < nest_.extents.size(); ++v)
     if (nest_.reduced[v] && expr.offset.depends_on(static_cast<int>(v))) expr.reduced = true;
   const bool reduces = expr.kind == Expr::Kind::reduce || (expr.kind == Expr::Kind::dot && !expr.inner);
-  if (reduces || expr.kind == Expr::Kind::scan) ++expr.level;
+  if (reduces || takes_whole_row(expr)) ++expr.level;
   if (reduces) expr.reduced = false;
   code_ += expr.offset.divisions();
   nest_.exprs.push_back(std::move(expr));
@@ -256,7 +256,7 @@ int Walker::compute(NodeId id, const Coordinates& at, int mask) {
   const Node& n = graph_.node(id);
   if (is_inlined(n)) return inlined(n, id, at, mask);
   if (!is_member(id)) return load(id, linearize(at, ops::stored_shape(n)), mask);
-  if (n.op->kind == OpClass::scan && has_matmul_) throw Stop{Refusal::dots_are_not_b2b};
+  if (takes_whole_row(n) && has_matmul_) throw Stop{Refusal::dots_are_not_b2b};
   switch (n.op->kind) {
     case OpClass::pointwise: {
       Expr s{.kind = Expr::Kind::op, .node = id, .dtype = compute_dtype(n.type.dtype)};
@@ -282,7 +282,8 @@ int Walker::compute(NodeId id, const Coordinates& at, int mask) {
     case OpClass::reduce:
       return reduce(n, id, at, mask);
     case OpClass::scan:
-      return scan(n, id, at, mask);
+    case OpClass::argsort:
+      return whole_row(n, id, at, mask);
     case OpClass::matmul:
       return dot(n, id, at, mask);
     case OpClass::take:

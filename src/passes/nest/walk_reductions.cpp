@@ -1,4 +1,4 @@
-// Walks reductions, scans and dots: what may share the reduced variables of the space.
+// Walks reductions, scans, sorts and dots: what may share the reduced variables of the space.
 #include "ops/rows.h"
 #include "passes/nest/walker.h"
 
@@ -8,11 +8,13 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpClass;
 
-bool reduces(const Node& n) { return n.op->kind == OpClass::reduce || n.op->kind == OpClass::scan; }
+bool takes_whole_row(const Node& n) { return n.op->kind == OpClass::scan || n.op->kind == OpClass::argsort; }
+
+bool reduces(const Node& n) { return n.op->kind == OpClass::reduce || takes_whole_row(n); }
 
 Index reduced_size(const ir::Graph& graph, const Node& n) {
   const Shape& from = graph.type(n.operands[0]).shape;
-  if (n.op->kind == OpClass::scan) return from[static_cast<int>(n.attrs.integer("axis"))];
+  if (takes_whole_row(n)) return from[static_cast<int>(n.attrs.integer("axis"))];
   Index size = 1;
   for (Index a : n.attrs.integers("axes")) size *= from[static_cast<int>(a)];
   return size;
@@ -212,22 +214,24 @@ bool Walker::has_inner_dots(int expr) const {
   return false;
 }
 
-int Walker::scan(const Node& n, NodeId id, const Coordinates& at, int mask) {
-  if (reduced_size(graph_, n) == 1) return walk(n.operands[0], at, mask);
+int Walker::whole_row(const Node& n, NodeId id, const Coordinates& at, int mask) {
+  const bool sorts = n.op->kind == OpClass::argsort;
+  if (reduced_size(graph_, n) == 1)
+    return sorts ? constant(DType::i32, Index{0}, -1) : walk(n.operands[0], at, mask);
   const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
   const Shape& from = graph_.type(n.operands[0]).shape;
   const std::vector<int> reduced = nest_.reduced_variables();
   const bool whole = reduced.size() == 1 && at[axis] == IndexExpr::variable(reduced[0]) &&
                      nest_.extents[static_cast<std::size_t>(reduced[0])] == from[static_cast<int>(axis)];
   for (std::size_t i = 0; i < at.size(); ++i)
-    if (i != axis && depends_on_reduced(at[i])) throw Stop{Refusal::scan_needs_whole_row};
-  if (!whole) throw Stop{Refusal::scan_needs_whole_row};
+    if (i != axis && depends_on_reduced(at[i])) throw Stop{Refusal::row_is_not_whole};
+  if (!whole) throw Stop{Refusal::row_is_not_whole};
   const int operand = walk(n.operands[0], at, inside(at, from, mask));
-  return push({.kind = Expr::Kind::scan,
+  return push({.kind = sorts ? Expr::Kind::argsort : Expr::Kind::scan,
                .node = id,
                .operands = {operand},
                .dtype = compute_dtype(n.type.dtype),
-               .monoid = *n.op->monoid});
+               .monoid = n.op->monoid.value_or(tile::Monoid::sum)});
 }
 
 }  // namespace tilewright::passes

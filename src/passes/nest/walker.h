@@ -15,9 +15,11 @@ namespace tilewright::passes {
 
 using Coordinates = std::vector<IndexExpr>;
 
-// By a reduction or a scan.
+// A scan or a sort.
+bool takes_whole_row(const ir::Node& n);
+// By a reduction, a scan or a sort.
 bool reduces(const ir::Node& n);
-// Elements behind one result; 1 means that the reduction or scan changes nothing.
+// Elements behind one result; 1 means that there is nothing to reduce, scan or sort.
 Index reduced_size(const ir::Graph& graph, const ir::Node& n);
 
 class Walker {
@@ -143,7 +145,8 @@ class Walker {
 
   bool has_inner_dots(int expr) const;
 
-  int scan(const ir::Node& n, ir::NodeId id, const Coordinates& at, int mask);
+  // Scans and sorts.
+  int whole_row(const ir::Node& n, ir::NodeId id, const Coordinates& at, int mask);
 
   struct Done {
     Coordinates at;

@@ -175,14 +175,14 @@ class Chooser {
   }
 
   // f32 bytes per element that a program keeps of a row: one value, computed in f32. A scan is never cut
-  // (graph/long_scans.h): its row is taken whole, if no device could.
+  // (graph/long_scans.h), nor is a sort (graph/long_sorts.h): the row is taken whole, if no device could.
   bool fits(Index elements) const {
-    return has_scan() ? elements <= tile::kMaxTileElements : elements * 4 <= target_.row_bytes;
+    return takes_rows() ? elements <= tile::kMaxTileElements : elements * 4 <= target_.row_bytes;
   }
 
-  bool has_scan() const {
+  bool takes_rows() const {
     return std::any_of(nest_.exprs.begin(), nest_.exprs.end(),
-                       [](const Expr& s) { return s.kind == Expr::Kind::scan; });
+                       [](const Expr& s) { return takes_whole_row(s); });
   }
 
   bool finds_places() const {
@@ -218,7 +218,7 @@ class Chooser {
   // Rows that scales cut into groups, shorter than the threads of a program read at once: all groups of a row
   // on chip, a row of the tile each. So are reductions over two variables that depend on each other.
   std::optional<TileShape> whole_groups(int column, const std::vector<int>& reduced) const {
-    if (reduced.size() != 2 || !nest_.reduced[at(column)] || has_scan()) return std::nullopt;
+    if (reduced.size() != 2 || !nest_.reduced[at(column)] || takes_rows()) return std::nullopt;
     const int groups = reduced[reduced[0] == column ? 1 : 0];
     const Index elements = extent(column) * extent(groups);
     const bool few = extent(column) <= cuts_.group_elements && elements <= cuts_.grouped_elements;
@@ -255,14 +255,14 @@ class Chooser {
     t.column = column;
     t.row = reduced.back();
     t.columns = edge(column, column_width(extent(t.row)));
-    const bool dependent = nest_.levels() > 1 || nest_.stores_reduced_values() || has_scan();
-    const bool holds_columns = has_scan() || (finds_places() && !dependent && holds_sector(t.row));
+    const bool dependent = nest_.levels() > 1 || nest_.stores_reduced_values() || takes_rows();
+    const bool holds_columns = takes_rows() || (finds_places() && !dependent && holds_sector(t.row));
     if (holds_columns && target_.shares_tiles() && reduced.size() == 1) return whole_columns(t);
     if (dependent && reduced.size() == 1) {
       // The whole reduced axis on chip, over a strip of columns: the widest that fits, of a sector at least.
       t.rows = extent(t.row);
       t.columns = std::min(extent(column), cuts_.strip_columns);
-      const Index sector = has_scan() ? 1 : std::max<Index>(1, target_.sector_bytes / main_access());
+      const Index sector = takes_rows() ? 1 : std::max<Index>(1, target_.sector_bytes / main_access());
       for (const Index least = std::min(t.columns, sector); t.columns >= least; t.columns /= 2)
         if (fits(t.rows * t.columns)) return t;
       t.columns = edge(column, column_width(extent(t.row)));
@@ -284,7 +284,7 @@ class Chooser {
   // machine. Down to a sector they read no more for it; of strips so few that units would have none, half an
   // access.
   TileShape whole_columns(TileShape t) const {
-    const Index held = target_.held_elements(main_access());
+    const Index held = held_columns();
     const Index sector = std::max<Index>(1, target_.sector_bytes / main_access()),
                 least = std::max<Index>(1, target_.vector_bytes / 2 / main_access());
     t.rows = extent(t.row);
@@ -302,6 +302,18 @@ class Chooser {
       narrow();
     while (t.columns > least && programs_are_few(target_.units)) narrow();
     return t;
+  }
+
+  // Elements of such a strip. What is sorted lies in the memory that threads share, with i32 positions; half
+  // of that memory is for another program.
+  Index held_columns() const {
+    Index held = target_.held_elements(main_access());
+    for (const Expr& s : nest_.exprs)
+      if (s.kind == Expr::Kind::argsort) {
+        const auto key = static_cast<Index>(size_bytes(compute_dtype(nest_.exprs[at(s.operands[0])].dtype)));
+        held = std::min(held, target_.shared_bytes / 2 / (key + 4));
+      }
+    return held;
   }
 
   // What the threads of a row read at once; more where there are few rows, while every unit has a program.

@@ -151,8 +151,7 @@ Index most_rows(const LoopNest& nest, int dot, const tile::Target& target) {
 
 bool has_other_reductions(const LoopNest& nest) {
   return std::any_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
-    return s.kind == Expr::Kind::reduce || s.kind == Expr::Kind::scan ||
-           s.kind == Expr::Kind::epilogue_reduction;
+    return s.kind == Expr::Kind::reduce || takes_whole_row(s) || s.kind == Expr::Kind::epilogue_reduction;
   });
 }
 

@@ -91,6 +91,10 @@ void count_flops(const ir::Graph& graph, const LoopNest& nest, const std::vector
     if (s.kind == Expr::Kind::reduce || s.kind == Expr::Kind::scan ||
         s.kind == Expr::Kind::epilogue_reduction)
       cost.flops += points[at(s.operands[0])];
+    if (s.kind == Expr::Kind::argsort) {  // comparisons of a merge sort
+      const auto length = static_cast<double>(nest.extents[at(nest.reduced_variables()[0])]);
+      cost.flops += points[at(s.operands[0])] * std::ceil(std::log2(length));
+    }
     if (s.kind == Expr::Kind::random) cost.flops += points[i] * 40;
     if (s.kind == Expr::Kind::product) cost.flops += points[i];
   }

@@ -88,8 +88,9 @@ class FunctionText {
       buffers.push_back(b);
       k_.add_buffer(v, std::move(b));
     }
-    // Dots run one after another and share the room for what they pack.
-    if (const Index room = dot_room_bytes(k_.kernel, k_.lanes); room > 0) {
+    // Dots run one after another and share the room for what they pack, and so do sorts.
+    const Index room = std::max(dot_room_bytes(k_.kernel, k_.lanes), argsort_room_bytes(k_.kernel));
+    if (room > 0) {
       k_.room = k_.names.unique("room");
       buffers.push_back({.name = k_.room, .dtype = DType::u8, .elements = room});
       bytes += room;

@@ -45,6 +45,21 @@ void print_relayout(KernelText& k, const tile::Op& op) {
                 from.data, from.stride, to.data, to.stride);
 }
 
+// The lines of a tile's buffer along an axis, and where their elements lie.
+std::string lines_text(const Matrix& m, int axis_from_last) {
+  return axis_from_last == 0 ? fmt::format("{{{}, {}, 1, {}}}", m.rows, m.columns, m.stride)
+                             : fmt::format("{{{}, {}, {}, 1}}", m.columns, m.rows, m.stride);
+}
+
+void print_argsort(KernelText& k, const tile::Op& op) {
+  k.include("tw_cpu/sort.h");
+  const Matrix from = matrix(k, op.operands[0]), to = matrix(k, op.results[0]);
+  const int from_last = k.kernel.type(op.operands[0]).rank() - 1 - op.axis;
+  k.code.line("argsort<{}>({}, {}, {}, {}, {});", op.order == Order::descending, from.data,
+              lines_text(from, from_last), to.data, lines_text(to, from_last), k.room);
+  k.code.line("clear_behind<{}, {}>({}, {});", to.rows, to.columns, to.data, to.stride);
+}
+
 void print_loop(KernelText& k, const Step& step) {
   const tile::Op& op = *step.op;
   const std::string i = k.name_scalar(op.blocks[0].args[0]);
@@ -110,6 +125,18 @@ void print_assign(KernelText& k, const Step& step) {
 
 }  // namespace
 
+Index argsort_room_bytes(const tile::Kernel& kernel) {
+  constexpr Index kCopies = 2;
+  Index most = 0;
+  tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+    if (op.kind != OpKind::argsort) return;
+    const TileType& type = kernel.type(op.operands[0]);
+    const Index pair = size_bytes(type.dtype) > 4 ? 16 : 8;  // a key and a position (tw_cpu/sort.h)
+    most = std::max(most, kCopies * pair * type.shape[static_cast<std::size_t>(op.axis)]);
+  });
+  return most;
+}
+
 void print_steps(KernelText& k, const std::vector<Step>& steps, const RowWalks& walks) {
   for (const Step& step : steps) {
     switch (step.kind) {
@@ -123,7 +150,7 @@ void print_steps(KernelText& k, const std::vector<Step>& steps, const RowWalks& 
         }
         break;
       case Step::Kind::relayout:
-        print_relayout(k, *step.op);
+        step.op->kind == OpKind::argsort ? print_argsort(k, *step.op) : print_relayout(k, *step.op);
         break;
       case Step::Kind::dot:
         print_dot(k, *step.op);

@@ -6,6 +6,8 @@
 
 namespace tilewright::cpu {
 
+// What the kernel's sorts copy at most at one time.
+Index argsort_room_bytes(const tile::Kernel& kernel);
 void print_steps(KernelText& k, const std::vector<printer::Step>& steps, const RowWalks& walks = {});
 
 }  // namespace tilewright::cpu

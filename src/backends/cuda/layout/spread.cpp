@@ -60,6 +60,12 @@ RelayoutStage relayout_stage(const tile::Kernel& kernel, const Op& op) {
   const auto bytes = static_cast<Index>(size_bytes(source.dtype));
   const bool transposes = op.kind == OpKind::transpose;
   RelayoutStage stage;
+  if (op.kind == OpKind::argsort) {
+    stage.pitch = source.shape.back();
+    stage.positions = round_up(source.size() * bytes, 16);
+    stage.bytes = stage.positions + source.size() * static_cast<Index>(sizeof(std::int32_t));
+    return stage;
+  }
   // An odd number of words a row keeps the elements of a column in different banks.
   stage.pitch = source.shape.back() + (transposes ? std::max<Index>(1, 4 / bytes) : 0);
   stage.bytes = (transposes ? source.shape[0] * stage.pitch : source.size()) * bytes;

@@ -21,9 +21,10 @@ Index scan_bytes(const TileFrame& frame, Part part, int side, DType dtype);
 // Parts of a row's reduction that meet in shared memory: warps of all blocks; 1 where lanes alone do.
 int row_parts(const TileFrame& frame);
 
-// Rows of a tile on its way through shared memory are `pitch` elements apart.
+// Rows of a tile on its way through shared memory are `pitch` elements apart; behind elements that are sorted
+// lie their positions, from byte `positions` on.
 struct RelayoutStage {
-  Index pitch = 1, bytes = 0;
+  Index pitch = 1, bytes = 0, positions = 0;
 };
 RelayoutStage relayout_stage(const tile::Kernel& kernel, const tile::Op& op);
 

@@ -233,6 +233,8 @@ inline constexpr double kIssueClockMhz = 1.7e3;       // fitted by hand on 2026-
 inline constexpr double kThreadsToFill = 512;  // that keep the four schedulers of a multiprocessor busy
 inline constexpr double kIndependent = 4;      // elements of a thread that do not wait for one another
 inline constexpr double kUnitsOfGpc = 16;      // of an H200's 16 or 18: what a cluster may lie in
+// A sorting network's comparison and exchange, with its places: chosen, not measured.
+inline constexpr double kInstructionsOfComparator = 24;
 // Little's law: with less in flight, a multiprocessor leaves bandwidth unused.
 inline constexpr double kBytesInFlight = 32e3;
 // Bytes of a loop's round that ptxas keeps under way: two or three vectors of a thread when the round

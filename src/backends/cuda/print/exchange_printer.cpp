@@ -114,6 +114,32 @@ void ExchangePrinter::print_relayout(const Step& step) {
                       .transposed = transposes});
 }
 
+// The elements are sorted in shared memory, and their positions read from there.
+void ExchangePrinter::print_argsort(const Step& step) {
+  const Op& op = *step.op;
+  need("exchange");
+  need("sort");
+  const ValueId source = op.operands[0], result = op.results[0];
+  const Registers from = registers_.buffer(source), to = registers_.buffer(result);
+  if (declared_.insert(loops_.storage(result)).second) out_.write(registers_.declaration(to));
+  const std::vector<Index>& shape = kernel_.type(source).shape;
+  const RelayoutStage stage = relayout_stage(kernel_, op);
+  const std::string type = expressions_.stage_type(source);
+  out_.write("__syncthreads();");
+  move_through_stage(from, StageSide::put, {.type = type, .shape = shape, .pitch = stage.pitch});
+  const auto axis = static_cast<std::size_t>(op.axis);
+  const bool along_row = axis + 1 == shape.size();
+  const Index length = shape[axis], lines = kernel_.type(source).size() / length;
+  out_.line("block_argsort<{}, {}, {}, {}, {}, {}>(shared_memory<{}>(), shared_memory<i32>({}));",
+            op.order == Order::descending, lines, length, along_row ? 1 : stage.pitch,
+            along_row ? stage.pitch : 1, schedule_.threads, type, stage.positions);
+  move_through_stage(to, StageSide::take,
+                     {.type = "i32",
+                      .shape = shape,
+                      .pitch = stage.pitch,
+                      .offset = stage.positions / static_cast<Index>(sizeof(std::int32_t))});
+}
+
 // Both operands in shared memory; each thread keeps its block of the result in registers.
 void ExchangePrinter::print_dot(const Step& step) {
   const Op& op = *step.op;

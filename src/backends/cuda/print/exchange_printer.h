@@ -11,6 +11,7 @@ class ExchangePrinter : PrinterParts {
   explicit ExchangePrinter(KernelPrinter& k) : PrinterParts(k) {}
 
   void print_relayout(const Step& step);
+  void print_argsort(const Step& step);
   void print_dot(const Step& step);
   Registers converted(ValueId v, ThreadLayout layout);
   void print_barrier();

@@ -197,7 +197,8 @@ void KernelPrinter::print_step(const Step& step) {
     case Step::Kind::elements:
       return elements_.print_elements(step.loop);
     case Step::Kind::relayout:
-      return exchanges_.print_relayout(step);
+      return step.op->kind == OpKind::argsort ? exchanges_.print_argsort(step)
+                                              : exchanges_.print_relayout(step);
     case Step::Kind::dot:
       return exchanges_.print_dot(step);
     case Step::Kind::loop:

@@ -136,6 +136,7 @@ class WorkCounter {
   void walk(const std::vector<Step>& steps, double times) {
     for (const Step& step : steps) {
       if (step.kind == Step::Kind::relayout) work_.exchanges += 2 * times;
+      if (step.kind == Step::Kind::relayout && step.op->kind == OpKind::argsort) count_sort(*step.op, times);
       if (step.kind == Step::Kind::dot) count_dot(*step.op, times);
       if (step.kind == Step::Kind::elements) count_elements(step.loop, times);
       double inside = times;
@@ -157,6 +158,15 @@ class WorkCounter {
     work_.exchanges += 2 * times;
     work_.multiply_adds += times * kOfMultiplyAdd * static_cast<double>(a[0]) * static_cast<double>(a[1]) *
                            static_cast<double>(b[1]);
+  }
+
+  // The rounds of a bitonic network: all threads wait behind each.
+  void count_sort(const Op& op, double times) {
+    const tile::TileType& type = kernel_.type(op.operands[0]);
+    const double length = static_cast<double>(type.shape[static_cast<std::size_t>(op.axis)]),
+                 doublings = std::ceil(std::log2(length)), rounds = doublings * (doublings + 1) / 2;
+    work_.exchanges += rounds * times;
+    work_.instructions += times * rounds * static_cast<double>(type.size()) / 2 * kInstructionsOfComparator;
   }
 
   void count_elements(const ElementLoop& loop, double times) {
