@@ -9,7 +9,9 @@ class App;
 namespace tilewright::tw {
 
 void add_bench(CLI::App& app);
-void add_bench_sweep(CLI::App& bench);  // tw bench sweep
+void add_bench_compare(CLI::App& bench);  // tw bench compare
+void add_bench_report(CLI::App& bench);
+void add_bench_sweep(CLI::App& bench);
 void add_cache(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_doctor(CLI::App& app);

@@ -136,14 +136,14 @@ void add_work(CLI::App& roofline) {
 void add_table(CLI::App& roofline) {
   struct TableInput {
     std::string name;
-    bool json = false;
+    OutputOptions output;
   };
   auto in = std::make_shared<TableInput>();
   CLI::App* sub =
       roofline.add_subcommand("table", "The figures of all known hardware, or of one, with their sources");
   sub->add_option("name", in->name, "Hardware (default: all)");
-  sub->add_flag("--json", in->json, "Print a JSON array");
-  sub->callback([in] { print_hardware_table(in->name, in->json); });
+  add_output_options(*sub, in->output, "a JSON list: an object for each machine");
+  sub->callback([in] { write_hardware_table(in->name, in->output); });
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ inline void add_common(CLI::App* sub, RooflineOptions& o) {
       ->required();
   sub->add_option("--peak", o.peak, "Use this many FLOP/s instead of the hardware's")->check(positive());
   sub->add_option("--bandwidth", o.bandwidth, "Use this many bytes/s of memory instead")->check(positive());
-  sub->add_flag("--json", o.json, "Print one JSON object");
+  add_output_options(*sub, o.output, "a JSON object");
   auto* sweep = sub->add_option("--sweep", o.sweep, "Vary an extent: b=1:512, b=1:512:8 or b=1:65536:x2")
                     ->each([sub](const std::string& text) {  // which then needs no value of its own
                       CLI::Option* swept = sub->get_option_no_throw("--" + text.substr(0, text.find('=')));

@@ -39,7 +39,7 @@ void add_answer_options(CLI::App* sub, RooflineOptions& o) {
       ->required();
   sub->add_option("--peak", o.peak, "Use this many FLOP/s instead of the hardware's")->check(positive());
   sub->add_option("--bandwidth", o.bandwidth, "Use this many bytes/s of memory instead")->check(positive());
-  sub->add_flag("--json", o.json, "Print one JSON object");
+  add_output_options(*sub, o.output, "a JSON object");
   sub->add_option("--plot", o.plot, "Write a plot to a .svg or .png file (needs gnuplot)");
 }
 
