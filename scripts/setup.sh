@@ -12,7 +12,8 @@ build=(g++ cmake make ninja-build ccache git
   llvm-19-dev libclang-19-dev libclang-cpp19-dev # the CPU backend's compiler, in the process
   gnuplot-nox                 # plots, at run time
   libgtest-dev libgmock-dev python3)
-test=(python3-pip librapidcheck-dev pkg-config python3-torch) # PyTorch judges random programs: tests/judge
+test=(python3-pip librapidcheck-dev pkg-config python3-torch # PyTorch judges random programs: tests/judge
+  groff)                      # reads the page of the manual
 lint=(clang-tidy-19 clang-format-19 python3)
 clang=(clang-19 libclang-rt-19-dev) # what the sanitizers and libFuzzer build with
 peers=(g++ python3-venv python3-dev) # torch.compile prints C++ for the CPU, and includes Python's headers

@@ -63,7 +63,7 @@ Json list_json() {
 void add_list(CLI::App& bench) {
   CLI::App* sub = bench.add_subcommand("list", "The pairs with their knobs, and the suites");
   auto output = std::make_shared<OutputOptions>();
-  add_output_options(*sub, *output, "a JSON object");
+  add_output_options(*sub, *output, "an object");
   sub->callback(
       [output] { write_results(*output, output->as_json() ? list_json().dump(2) + "\n" : list_text()); });
 }
@@ -72,8 +72,9 @@ void add_run(CLI::App& bench) {
   CLI::App* sub = bench.add_subcommand("run", "Verify and time pairs, and print a table");
   auto in = std::make_shared<BenchInput>();
   in->expectations = "lab/expectations";
-  sub->add_option("names", in->names, "Pairs, suites (quick) or patterns (softmax*); none: every pair");
-  sub->add_option("--device", in->device, "cpu, cuda:N or reference");
+  sub->add_option("names", in->names, "Pairs, suites (quick) or patterns (softmax*); none: every pair")
+      ->type_name("WORK");
+  sub->add_option("--device", in->device, "cpu, cuda:N or reference")->type_name("DEVICE");
   sub->add_option("--set", in->settings,
                   "key=value[,value]: change a knob of every pair that has it; pair.key=value of one pair, "
                   "which holds over the other")
@@ -82,7 +83,8 @@ void add_run(CLI::App& bench) {
   sub->add_option("--budget", in->budget_s, "Seconds of timing for each workload (default 3; quick: 1)")
       ->check(not_negative());
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
-  sub->add_option("--cache", in->cache, "Folder of compiled kernels; '' compiles everything anew");
+  sub->add_option("--cache", in->cache, "Folder of compiled kernels; '' compiles everything anew")
+      ->type_name("FOLDER");
   sub->add_option("--ceilings", in->ceilings,
                   "auto: those stored by tw devices --probe, else measured now; measure; none")
       ->check(CLI::IsMember({"auto", "measure", "none"}));
@@ -92,7 +94,7 @@ void add_run(CLI::App& bench) {
   sub->add_flag("--launches", in->launches,
                 "Time the compiled program without replayed graphs as well, each kernel launched by itself");
   sub->add_flag("--peers", in->peers, "Time PyTorch as well, in a process of its own, where it is installed");
-  sub->add_option("--python", in->python, "Interpreter of the peers");
+  sub->add_option("--python", in->python, "Interpreter of the peers")->type_name("FILE");
   sub->add_option("--without", in->without, "A peer to leave out: 'torch max-autotune'; may be repeated")
       ->allow_extra_args(false);
   sub->add_option("--device-time", in->device_time,
@@ -101,8 +103,8 @@ void add_run(CLI::App& bench) {
   sub->add_flag("--expect", in->expect, "Judge the medians by the stored expectations of this hardware");
   sub->add_flag("--update-expectations", in->update, "Store the medians as this hardware's expectations");
   sub->add_flag("--accept-regressions", in->accept_regressions, "Store slower medians, too");
-  sub->add_option("--expectations", in->expectations, "Folder of the expectation files");
-  add_output_options(*sub, in->output, "the JSON that `tw bench report` and `tw bench compare` read");
+  sub->add_option("--expectations", in->expectations, "Folder of the expectation files")->type_name("FOLDER");
+  add_output_options(*sub, in->output, "what `tw bench report` and `tw bench compare` read");
   sub->callback([in] { bench_run(*in); });
 }
 

@@ -86,7 +86,7 @@ void add_bench_compare(CLI::App& bench) {
   auto in = std::make_shared<CompareInput>();
   sub->add_option("a", in->a, "JSON of the first run")->required()->type_name("FILE");
   sub->add_option("b", in->b, "JSON of the second run")->required()->type_name("FILE");
-  add_output_options(*sub, in->output, "a JSON object");
+  add_output_options(*sub, in->output, "an object");
   sub->callback([in] {
     const lab::RunComparison compared = lab::compare_runs(run_of(in->a), run_of(in->b));
     write_results(in->output,
@@ -97,7 +97,9 @@ void add_bench_compare(CLI::App& bench) {
 void add_bench_report(CLI::App& bench) {
   CLI::App* sub = bench.add_subcommand("report", "The table, the page or a chart of a stored run");
   auto in = std::make_shared<ReportInput>();
-  sub->add_option("run", in->run, "JSON of the run, or of a machine's expectations")->required();
+  sub->add_option("run", in->run, "JSON of the run, or of a machine's expectations")
+      ->type_name("FILE")
+      ->required();
   sub->add_option("work", in->patterns,
                   "Patterns of what to show: 'softmax 8192*' (workload, shape, type, device)");
   sub->add_option("--contenders", in->contenders, "Only these, in this order: compiled,eager")
@@ -110,7 +112,7 @@ void add_bench_report(CLI::App& bench) {
          "chart of shares of the roofline; html: the page; json (default: by the ending of --output's "
          "file, else table)")
       ->check(CLI::IsMember({"table", "markdown", "csv", "summary", "svg", "html", "json"}));
-  add_output_options(*sub, in->output, "JSON of the rows chosen");
+  add_output_options(*sub, in->output, "the rows chosen, as `tw bench run` writes them");
   sub->get_option("--json")->excludes("--format");
   sub->callback([in] {
     auto figures = lab::read_figures(in->run);

@@ -213,7 +213,7 @@ void add_bench_sweep(CLI::App& bench) {
   sub->add_flag("--list", in->list, "Print the programs, ours and PyTorch's, and run nothing");
   sub->add_flag("--graphs", in->graphs,
                 "Print the programs as graphs, each of which tw explain takes, and run nothing");
-  sub->add_option("--device", in->bench.device, "cpu or cuda:N");
+  sub->add_option("--device", in->bench.device, "cpu or cuda:N")->type_name("DEVICE");
   sub->add_option("--max-bytes", in->most_bytes,
                   "Of a program's traffic (default 2GiB on a GPU, 64MiB on a CPU)");
   sub->add_option("--min-bytes", in->least_bytes, "The least");
@@ -227,17 +227,18 @@ void add_bench_sweep(CLI::App& bench) {
   sub->add_option("--device-time", in->bench.device_time,
                   "Of a GPU's own work: trace (CUPTI, where there is one), events (gaps included), off")
       ->check(CLI::IsMember({"trace", "events", "off"}));
-  sub->add_option("--python", in->bench.python, "Interpreter of the peers");
+  sub->add_option("--python", in->bench.python, "Interpreter of the peers")->type_name("FILE");
   sub->add_flag("--autotune", in->bench.autotune, "Measure our schedules as well, and take the better time");
   sub->add_flag("--libraries", in->bench.libraries,
                 "Time vendors' libraries as well, as a peer of their own name, where they have calls for all "
                 "of a program");
   sub->add_option("--budget", in->bench.budget_s, "Seconds of timing for each program")->check(positive());
   sub->add_option("--threads", in->bench.threads, "CPU threads (default: every allowed core)");
-  sub->add_option("--cache", in->bench.cache, "Folder of compiled kernels; '' compiles everything anew");
+  sub->add_option("--cache", in->bench.cache, "Folder of compiled kernels; '' compiles everything anew")
+      ->type_name("FOLDER");
   sub->add_option("--ceilings", in->bench.ceilings, "auto: stored, else measured now; measure; none")
       ->check(CLI::IsMember({"auto", "measure", "none"}));
-  add_output_options(*sub, in->bench.output, "a JSON list: an object for each program, then the summary");
+  add_output_options(*sub, in->bench.output, "a list, an object for each program, then the summary");
   sub->get_option("--json")->excludes("--list")->excludes("--graphs");
   sub->callback([in] { run(*in); });
 }

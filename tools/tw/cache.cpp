@@ -100,8 +100,9 @@ void add_cache(CLI::App& app) {
     auto in = std::make_shared<CacheInput>();
     CLI::App* each = sub->add_subcommand(name, about);
     each->add_option("--cache", in->cache,
-                     "The folder (default: $XDG_CACHE_HOME/tilewright or ~/.cache/tilewright)");
-    add_output_options(*each, in->output, "a JSON object");
+                     "The folder (default: $XDG_CACHE_HOME/tilewright or ~/.cache/tilewright)")
+        ->type_name("FOLDER");
+    add_output_options(*each, in->output, "an object");
     each->callback([in, command] { command(*in); });
   };
   add("info", "Where it is, how many entries it holds and how many bytes", info);

@@ -189,11 +189,12 @@ void add_devices(CLI::App& app) {
       "for tw bench, tw explain and tw roofline --hw here");
   sub->add_flag("--force", in->force,
                 "Store what was probed beside other work, too; the figures are marked as such");
-  sub->add_option("--device", in->device, "Only this one: cpu or cuda:N");
+  sub->add_option("--device", in->device, "Only this one: cpu or cuda:N")->type_name("DEVICE");
   sub->add_option("--seconds", in->seconds, "Of measuring for each figure (default 0.25)")->check(positive());
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
-  sub->add_option("--cache", in->cache, "Folder that the figures are stored in (default: the user's cache)");
-  add_output_options(*sub, in->output, "a JSON list: an object for each device");
+  sub->add_option("--cache", in->cache, "Folder that the figures are stored in (default: the user's cache)")
+      ->type_name("FOLDER");
+  add_output_options(*sub, in->output, "a list, an object for each device");
   sub->callback([in] { run(*in); });
 }
 

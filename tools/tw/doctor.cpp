@@ -254,9 +254,10 @@ void add_doctor(CLI::App& app) {
       "doctor",
       "What works on this machine, and what to do about what does not; exit code 1 when something is BAD");
   auto in = std::make_shared<DoctorInput>();
-  sub->add_option("--cache", in->cache, "Folder of compiled kernels (default: the user's)");
-  sub->add_option("--python", in->python, "Interpreter of the peers");
-  add_output_options(*sub, in->output, "a JSON object");
+  sub->add_option("--cache", in->cache, "Folder of compiled kernels (default: the user's)")
+      ->type_name("FOLDER");
+  sub->add_option("--python", in->python, "Interpreter of the peers")->type_name("FILE");
+  add_output_options(*sub, in->output, "an object");
   sub->callback([in] { run(*in); });
 }
 

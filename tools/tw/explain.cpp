@@ -111,12 +111,13 @@ void add_explain(CLI::App& app) {
   add_subject_options(*sub, in->subject);
   sub->add_option("--stage", in->stage, "Print a stage instead: graph, fused, tile, source, or all")
       ->check(CLI::IsMember({"graph", "fused", "tile", "source", "all"}));
-  sub->add_option("--dump", in->dump, "Write every stage of every kernel to files in this folder");
+  sub->add_option("--dump", in->dump, "Write every stage of every kernel to files in this folder")
+      ->type_name("FOLDER");
   sub->add_flag("--time,!--no-time", in->time,
                 "Measure each kernel beside its floor (about half a second; the default)");
   sub->add_flag("--autotune", in->subject.autotune,
                 "Measure the schedules of each kernel and take the fastest; each is listed with its times");
-  add_output_options(*sub, in->output, "a JSON list: an object for each specialisation");
+  add_output_options(*sub, in->output, "a list, an object for each specialisation");
   sub->get_option("--json")->excludes("--stage")->excludes("--dump");
   sub->callback([in] { run(*in); });
 }

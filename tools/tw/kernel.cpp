@@ -14,6 +14,7 @@
 #include "tw/commands.h"
 #include "tw/kernel_input.h"
 #include "tw/number_checks.h"
+#include "tw/shell_word.h"
 
 namespace tilewright::tw {
 
@@ -88,13 +89,6 @@ void show(const KernelInput& input) {
                                                      : editable(bench, kernel, input));
 }
 
-// A word of the shell that stands for itself.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 void edit(const KernelInput& input) {
   if (input.subject.what == "-")
     throw Error("an edit must know its program again later: give a file instead of -");
@@ -114,7 +108,7 @@ void edit(const KernelInput& input) {
     if (const Status written = write_safely(path, editable(bench, kernel, input)); !written)
       throw std::runtime_error(written.error().message);
   if (open_editor) {
-    const std::string command = std::string(editor) + " " + quoted(path);
+    const std::string command = std::string(editor) + " " + shell_word(path);
     if (std::system(command.c_str()) != 0) throw std::runtime_error("the editor failed: " + command);
   }
   if (!input.output.quiet)
@@ -136,10 +130,10 @@ void add_kernel(CLI::App& app) {
     return std::pair(sub, in);
   };
   auto [listed, list_input] = add("list", "The kernels with their ops, cost and schedule", list);
-  add_output_options(*listed, list_input->output, "a JSON object");
+  add_output_options(*listed, list_input->output, "an object");
   auto [shown, show_input] = add("show", "The source of a kernel, with its schedule and launch", show);
   auto [edited, edit_input] = add("edit", "Open a kernel's source in $EDITOR, or write it to a file", edit);
-  add_output_options(*shown, show_input->output, "a JSON object");
+  add_output_options(*shown, show_input->output, "an object");
   add_output_file(*edited, edit_input->output, "Write the kernel to this file instead of opening an editor");
   add_quiet(*edited, edit_input->output);
   for (auto& [sub, in] : {std::pair(shown, show_input), std::pair(edited, edit_input)}) {
@@ -150,15 +144,18 @@ void add_kernel(CLI::App& app) {
   CLI::App* run = kernel->add_subcommand(
       "run",
       "Compile an edited kernel, prove it against the interpreter, time it interleaved with the original");
-  run->add_option("file", in->file, "Written by `tw kernel edit`, or a .tile file of your own")->required();
+  run->add_option("file", in->file, "Written by `tw kernel edit`, or a .tile file of your own")
+      ->type_name("FILE")
+      ->required();
   run->add_option("--of", in->subject.what,
-                  "The pair or graph file it is an edit of (default: what the file says)");
+                  "The pair or graph file it is an edit of (default: what the file says)")
+      ->type_name("PAIR");
   run->add_option("--set", in->subject.settings, "With --of: key=value, a knob of the pair")->take_all();
   run->add_option("--kernel", in->kernel, "With --of: number or name of the kernel");
   run->add_option("--scalar", in->scalars, "Of a kernel of your own: name=value")->take_all();
   run->add_option("--budget", in->budget_s, "Seconds of timing (default 2)")->check(positive());
   add_device_options(*run, in->subject);
-  add_output_options(*run, in->output, "a JSON object");
+  add_output_options(*run, in->output, "an object");
   run->callback([in] { run_kernel(*in); });
 }
 

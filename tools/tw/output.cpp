@@ -30,7 +30,7 @@ void add_quiet(CLI::App& sub, OutputOptions& options) {
 }
 
 void add_output_options(CLI::App& sub, OutputOptions& options, const std::string& json) {
-  sub.add_flag("--json", options.json, "Print " + json + " instead of text");
+  sub.add_flag("--json", options.json, "Print JSON instead of text: " + json);
   add_output_file(sub, options);
   add_quiet(sub, options);
 }

@@ -26,7 +26,7 @@ struct OutputOptions {
   bool is_shown() const { return path.empty() && !as_json(); }
 };
 
-// --json, --output FILE and --quiet. `json` says what is printed: "a JSON list: an object for each device".
+// --json, --output FILE and --quiet. `json` says what that is: "a list, an object for each device".
 void add_output_options(CLI::App& sub, OutputOptions& options, const std::string& json);
 // Parts of it, for results that have one form: --output FILE with what it says, and --quiet.
 void add_output_file(CLI::App& sub, OutputOptions& options,
