@@ -13,7 +13,7 @@ build=(g++ cmake make ninja-build ccache git
   gnuplot-nox                 # plots, at run time
   libgtest-dev libgmock-dev python3)
 test=(python3-pip librapidcheck-dev pkg-config python3-torch # PyTorch judges random programs: tests/judge
-  groff)                      # reads the page of the manual
+  groff-base)                 # reads the page of the manual
 lint=(clang-tidy-19 clang-format-19 python3)
 clang=(clang-19 libclang-rt-19-dev) # what the sanitizers and libFuzzer build with
 peers=(g++ python3-venv python3-dev) # torch.compile prints C++ for the CPU, and includes Python's headers
