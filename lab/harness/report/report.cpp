@@ -239,6 +239,8 @@ std::string render_html(const RunRecord& run, const std::string& title) {
       "is compared with a float64 reference, with fresh inputs and poisoned outputs, before and after "
       "timing.</p>\n",
       100 * kLeastEffect);
+  for (const std::string& note : contender_notes(run))
+    html += fmt::format("<p class='muted'>{}.</p>\n", escape_html(note));
   return html + conditions(run.environment) + "</main></body></html>\n";
 }
 

@@ -183,6 +183,24 @@ std::string short_rate_text(const Row& row) {
                      large ? "T" + row.unit.substr(1) : row.unit);
 }
 
+std::vector<std::string> contender_notes(const RunRecord& run) {
+  const auto takes_part = [&](std::string_view contender) {
+    return std::any_of(run.rows.begin(), run.rows.end(),
+                       [&](const Row& row) { return row.contender == contender; });
+  };
+  std::vector<std::string> notes;
+  if (takes_part("eager"))
+    notes.emplace_back(
+        "eager: the program as written, each of our calls at once and as a kernel of its own; a composite "
+        "(softmax, a norm, gelu) is one call, and one kernel");
+  if (takes_part("decomposed"))
+    notes.emplace_back(
+        "decomposed: each primitive operation a kernel of its own (softmax: max, subtract, exp, sum, "
+        "divide), "
+        "as where no composite is one kernel");
+  return notes;
+}
+
 std::string render_table(const RunRecord& run, const TableOptions& options) {
   std::string text = result_table(run.rows, options.colour).to_string(options.width);
   const auto width = static_cast<std::size_t>(options.width);
@@ -190,6 +208,7 @@ std::string render_table(const RunRecord& run, const TableOptions& options) {
     if (!row.note.empty())
       text += wrapped(fmt::format("  {}/{}: {}", workload_text(row), row.contender, row.note), width);
   }
+  for (const std::string& note : contender_notes(run)) text += wrapped(note, width);
   text += fmt::format(
       "harness: at most {:.3f} us of each iteration are the frame's own (included in the medians)\n",
       run.environment.frame_us);

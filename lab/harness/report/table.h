@@ -50,6 +50,8 @@ struct TableOptions {
 // Workload, contender, time of a call ± 95 % interval, the device's own time, rate, share of the roofline,
 // speedup over the baseline with its interval, worst error / bound, verdict; below it the notes, and the
 // harness's own share of an iteration.
+// What contenders of the run are that its reader cannot know, a sentence each: "eager: …".
+std::vector<std::string> contender_notes(const RunRecord& run);
 std::string render_table(const RunRecord& run, const TableOptions& options = {});
 std::string render_markdown(const std::vector<Row>& rows);
 std::string render_csv(const std::vector<Row>& rows);  // one column per JSON field, intervals as two
