@@ -39,8 +39,8 @@ test: ## on a fresh machine: setup, build everything, run every test
 	@$(PHASE) build cmake --build build -j $(JOBS)
 	@$(PHASE) tests $(CTEST) --test-dir build
 
-bench: build ## run every benchmark of this machine
-	build/tw bench run
+bench: build ## run every benchmark of this machine; OUTPUT=run.json keeps the figures
+	build/tw bench run $(if $(OUTPUT),--output $(OUTPUT))
 	build/tw bench sweep --count 20 --peers
 
 golden: build/build.ninja ## rewrite the goldens and the outputs in docs/; read the diff

@@ -18,13 +18,18 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INC
   FILES_MATCHING PATTERN *.h PATTERN *.hpp PATTERN *.def)
 if(TARGET tw)
   install(TARGETS tw RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  set(words ${PROJECT_BINARY_DIR}/package)  # tools/tw/CMakeLists.txt
+  install(FILES ${words}/tw.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+  install(FILES ${words}/tw.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tw COMPONENT tools)
+  install(FILES ${words}/tw.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _tw COMPONENT tools)
+  install(FILES ${words}/tw.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tools)
   # The text that the pair gpt2_block reads.
   install(FILES ${PROJECT_SOURCE_DIR}/lab/data/tinyshakespeare.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/tilewright COMPONENT tools)
 endif()
 
 # All that is installed: `make install` builds no tests.
 add_custom_target(package_files DEPENDS tilewright_static ${targets})
-foreach(target tilewright_shared tw)
+foreach(target tilewright_shared tw tw_words)
   if(TARGET ${target} AND (TILEWRIGHT_SHARED OR NOT target STREQUAL "tilewright_shared"))
     add_dependencies(package_files ${target})
   endif()

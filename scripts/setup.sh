@@ -16,6 +16,7 @@ build=(g++ cmake make ninja-build ccache git
 test=(python3-pip librapidcheck-dev pkg-config
   python3-torch    # PyTorch judges random programs: tests/judge
   python3-clang-19 # reads the public headers: scripts/site
+  groff-base       # reads the page of the manual
 )
 lint=(clang-tidy-19 clang-format-19 python3)
 clang=(clang-19 libclang-rt-19-dev) # what the sanitizers and libFuzzer build with

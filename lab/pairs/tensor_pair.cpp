@@ -115,6 +115,17 @@ Contender compiled(const SharedPtr& shared, const char* name, const CompiledList
   return contender;
 }
 
+// What eager is where no composite is one kernel: the program's primitive operations, each a kernel, launched
+// one after another. Its memory is planned ahead, and the host has less to do than for a call each: it is at
+// least as fast as the same by hand.
+Contender decomposed(const SharedPtr& shared) {
+  CompileOptions options = shared->workload.options;
+  options.fuse = false;
+  options.replay = false;
+  const TensorFunction& f = shared->workload.eager ? shared->workload.eager : shared->workload.function;
+  return compiled(shared, "decomposed", compile(f, options));
+}
+
 // A vendor's library that has a call for every kernel of the program, under its own name: our kernels are not
 // compared with it, but left out. Which one that is is seen when it has run.
 std::optional<Contender> library(const SharedPtr& shared) {
@@ -193,6 +204,7 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   instance.input_memory = [shared] { return shared->inputs.memory(); };
   instance.input_copies = shared->inputs.copies();
   if (w.op_by_op) instance.contenders.push_back(eager(shared));
+  if (w.composites) instance.contenders.push_back(decomposed(shared));
   const CompiledList function = compile(w.function, w.options);
   CompileOptions measured = w.options;
   measured.max_autotune = true;

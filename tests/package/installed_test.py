@@ -89,6 +89,9 @@ def check_tw(prefix):
     check(re.fullmatch(rf"tw {re.escape(version())}( \([0-9a-f]+(-dirty)?\))?", said), said)
     said = run(prefix / "bin/tw", "devices")
     check(re.search(r"^cpu: ", said, re.MULTILINE) and "isa" in said, f"the installed command finds no CPU: {said}")
+    for command, file in (("man", "man/man1/tw.1"), ("completion bash", "bash-completion/completions/tw"),
+                          ("completion zsh", "zsh/site-functions/_tw"), ("completion fish", "fish/vendor_completions.d/tw.fish")):
+        check((prefix / "share" / file).read_text() == run(prefix / "bin/tw", *command.split()), f"share/{file} is not what tw {command} prints")
 
 
 def check_what_is_said_of_backends(prefix, program, compiler):

@@ -6,6 +6,7 @@
 
 #include "harness/run/runner.h"
 #include "peers/peers.h"
+#include "tw/output.h"
 
 namespace tilewright::tw {
 
@@ -13,8 +14,7 @@ struct BenchInput {
   std::vector<std::string> names;  // pairs, suites, patterns
   std::vector<std::string> settings;
   std::string device = "cpu";
-  std::string json;          // where the results go besides the run's folder
-  std::string folder;        // of the run; empty: lab-results/<date>
+  OutputOptions output;
   std::string expectations;  // folder of the expectation files
   bool expect = false, update = false, accept_regressions = false;
   bool peers = false;
@@ -45,20 +45,16 @@ void keep_freed_memory();
 // Ends the run with status 1; why is the last line of what it writes.
 [[noreturn]] void end_with_1(const std::string& why);
 
-// Where a run is written: its JSON and its page.
-struct RunFiles {
-  std::vector<std::string> json;  // the same twice, where --json says so
-  std::string html;
-};
-// Where the files of a run will be; makes their folders, so that nothing is measured that could not be
-// stored.
-RunFiles open_run_files(const BenchInput& input);
-void write_run_files(const lab::RunRecord& run, const RunFiles& files);
+// The table of a run, coloured where it is read at once and not kept.
+std::string table_of(const lab::RunRecord& run, const OutputOptions& output);
+// Writes what was measured, and its table to standard error, too, where the results go elsewhere than to whom
+// watches.
+void write_measured(const OutputOptions& output, const std::string& json, const std::string& table);
 
 // Lines on stderr while a run goes on: what is done now and how long it has taken.
 class BenchProgress {
  public:
-  explicit BenchProgress(std::size_t jobs);
+  BenchProgress(std::size_t jobs, Progress progress);
   void started(const lab::Job& job);
   void step(std::string_view what);
   void done(const lab::InstanceResult& result);
@@ -70,6 +66,7 @@ class BenchProgress {
   std::size_t jobs_, current_ = 0;
   std::string job_;
   double start_us_;
+  Progress progress_;
   bool terminal_;
 };
 

@@ -10,8 +10,8 @@
 
 namespace tilewright::tw {
 
-BenchProgress::BenchProgress(std::size_t jobs)
-    : jobs_(jobs), start_us_(lab::steady_now_us()), terminal_(isatty(2) != 0) {}
+BenchProgress::BenchProgress(std::size_t jobs, Progress progress)
+    : jobs_(jobs), start_us_(lab::steady_now_us()), progress_(progress), terminal_(isatty(2) != 0) {}
 
 std::string BenchProgress::position() const {
   return fmt::format("[{}/{} {:5.1f} s] {}", current_, jobs_, (lab::steady_now_us() - start_us_) / 1e6, job_);
@@ -22,6 +22,7 @@ void BenchProgress::clear() {
 }
 
 void BenchProgress::say(const std::string& what) {
+  if (progress_ == Progress::silent) return;
   clear();
   fmt::print(stderr, "{}\n", what);
 }
@@ -33,21 +34,20 @@ void BenchProgress::started(const lab::Job& job) {
 }
 
 void BenchProgress::step(std::string_view what) {
-  if (!terminal_) return;
+  if (!terminal_ || progress_ == Progress::silent) return;
   clear();
   fmt::print(stderr, "{}: {}", position(), what);
   std::fflush(stderr);
 }
 
 void BenchProgress::done(const lab::InstanceResult& result) {
-  clear();
   std::string times;
   for (const lab::Row& row : result.rows) {
     times +=
         fmt::format("{} {} {}", times.empty() ? "" : ",", row.contender,
                     row.median_us ? lab::time_text(*row.median_us) : std::string(lab::name(row.verdict)));
   }
-  fmt::print(stderr, "{}:{}\n", position(), times);
+  say(fmt::format("{}:{}", position(), times));
 }
 
 }  // namespace tilewright::tw

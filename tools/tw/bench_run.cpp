@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,11 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <ctime>
-#include <filesystem>
-
 #include "base/interrupt.h"
-#include "harness/report/report.h"
 #include "harness/report/table.h"
 #include "harness/run/environment.h"
 #include "harness/run/expectations.h"
@@ -29,8 +24,6 @@
 #include "tw/bench_input.h"
 
 namespace tilewright::tw {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -108,19 +101,23 @@ std::vector<std::string> judge(const lab::RunRecord& run, const BenchInput& inpu
   const auto known = lab::read_expectations(input.expectations, key);
   if (!known) throw std::runtime_error(known.error().message);
   std::vector<std::string> regressed;
+  std::FILE* const say = remarks(input.output);
   if (input.expect) {
     for (const lab::ExpectationCheck& check : lab::check_expectations(run.rows, *known)) {
-      fmt::print("{:12} {}: {}\n", lab::name(check.outcome), check.key, check.text);
+      if (say) fmt::print(say, "{:12} {}: {}\n", lab::name(check.outcome), check.key, check.text);
       if (check.outcome == lab::Outcome::regression) regressed.push_back(check.key);
     }
   }
   if (input.update) {
     const auto mode = input.accept_regressions ? lab::Regressions::accept : lab::Regressions::refuse;
     const lab::ExpectationUpdate update = lab::update_expectations(run, *known, mode);
-    for (const std::string& refused : update.refused) fmt::print("not stored: {}\n", refused);
+    for (const std::string& refused : update.refused)
+      if (say) fmt::print(say, "not stored: {}\n", refused);
     if (Status written = lab::write_expectations(update.merged, input.expectations); !written)
       throw std::runtime_error(written.error().message);
-    fmt::print("{} expectations stored in {}/{}.json\n", update.accepted.size(), input.expectations, key);
+    if (say)
+      fmt::print(say, "{} expectations stored in {}/{}.json\n", update.accepted.size(), input.expectations,
+                 key);
   }
   return regressed;
 }
@@ -138,7 +135,7 @@ void find_ceilings(lab::LabDevice& device, const std::string& which, BenchProgre
 }
 
 lab::RunRecord measure(const BenchInput& input, std::span<const lab::Job> jobs, lab::LabDevice& device) {
-  BenchProgress progress(jobs.size());
+  BenchProgress progress(jobs.size(), input.output.progress());
   progress.say(fmt::format("{} workloads on {}{}", jobs.size(), device.name,
                            device.peers ? ", peers: " + device.peers->describe() : ""));
   find_ceilings(device, input.ceilings, progress);
@@ -152,32 +149,21 @@ lab::RunRecord measure(const BenchInput& input, std::span<const lab::Job> jobs, 
 
 }  // namespace
 
-RunFiles open_run_files(const BenchInput& input) {
-  const std::string folder =
-      input.folder.empty() ? fmt::format("lab-results/{:%Y-%m-%d-%H%M%S}", fmt::localtime(std::time(nullptr)))
-                           : input.folder;
-  RunFiles files{{folder + "/run.json"}, folder + "/run.html"};
-  if (!input.json.empty()) files.json.push_back(input.json);
-  for (const std::string& file : files.json) {
-    const fs::path parent = fs::path(file).parent_path();
-    std::error_code failed;
-    if (!parent.empty()) fs::create_directories(parent, failed);
-    if (failed) throw Error(fmt::format("cannot make the folder of {}: {}", file, failed.message()));
-  }
-  return files;
+std::string table_of(const lab::RunRecord& run, const OutputOptions& output) {
+  using Colour = lab::TableOptions::Colour;
+  const bool colours = output.is_shown() && has_colours(1);
+  return lab::render_table(run, {.width = terminal_width(), .colour = colours ? Colour::ansi : Colour::none});
 }
 
-void write_run_files(const lab::RunRecord& run, const RunFiles& files) {
-  std::vector<Status> written = {lab::write_file(files.html, lab::render_html(run))};
-  for (const std::string& json : files.json) written.push_back(lab::write_run(run, json));
-  for (const Status& status : written) {
-    if (!status) throw std::runtime_error(status.error().message);
-  }
+void write_measured(const OutputOptions& output, const std::string& json, const std::string& table) {
+  write_results(output, output.as_json() ? json : table);
+  if (!output.is_shown() && !output.quiet) fmt::print(stderr, "{}", table);
 }
 
 void bench_run(const BenchInput& input) {
   const std::vector<lab::Pair> pairs = lab::all_pairs();
   const std::vector<lab::Suite> suites = lab::all_suites();
+  check_output(input.output);
   keep_freed_memory();
   const InterruptGuard guard;
   const std::string device_kind = runtime::parse_device_name(input.device).value().kind;
@@ -189,12 +175,8 @@ void bench_run(const BenchInput& input) {
   open.device.libraries = input.libraries;
   open.device.launches = input.launches;
   if (input.peers) open.device.peers = lab::open_peers(peer_options(input, open.device));
-  const RunFiles files = open_run_files(input);
   const lab::RunRecord run = measure(input, jobs, open.device);
-  const auto colour = isatty(1) != 0 ? lab::TableOptions::Colour::ansi : lab::TableOptions::Colour::none;
-  fmt::print("{}", lab::render_table(run, {.width = terminal_width(), .colour = colour}));
-  write_run_files(run, files);
-  fmt::print("page: {}\nJSON: {}\n", files.html, files.json.back());
+  write_measured(input.output, lab::to_json(run), table_of(run, input.output));
   if (run.environment.interrupted) throw CLI::RuntimeError(130);
   std::vector<std::string> regressed;
   if (input.expect || input.update) regressed = judge(run, input);

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/interrupt.h"
 #include "harness/report/table.h"
@@ -20,11 +20,12 @@
 #include "tw/bench_input.h"
 #include "tw/commands.h"
 #include "tw/number_checks.h"
-#include "tw/progress.h"
 
 namespace tilewright::tw {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct SweepInput {
   BenchInput bench;
@@ -109,31 +110,45 @@ std::string outcome(const sweep::SweepRow& row) {
   return text;
 }
 
+// What is there so far, so that little is lost where the rest cannot be had.
 void store(const SweepInput& in, const std::vector<sweep::SweepRow>& rows, const lab::Environment& about) {
-  if (in.bench.json.empty()) return;
-  if (const Status written = lab::write_file(in.bench.json, sweep::to_json(rows, about)); !written)
-    throw std::runtime_error(written.error().message);
+  const OutputOptions& output = in.bench.output;
+  if (output.as_json() && !output.path.empty()) write_results(output, sweep::to_json(rows, about));
+}
+
+std::string families_text(bool json) {
+  Json all = Json::array();
+  std::string text;
+  for (const sweep::Family& family : sweep::all_families()) {
+    all.push_back({{"name", family.name}, {"doc", family.doc}});
+    text += fmt::format("{:20} {}\n", family.name, family.doc);
+  }
+  return json ? all.dump(2) + "\n" : text;
+}
+
+// --list and --graphs have one form.
+std::string programs_text(const SweepInput& in, const std::vector<sweep::DrawnWork>& programs) {
+  std::string text;
+  if (in.list)
+    for (const sweep::DrawnWork& work : programs) text += work.drawn.text() + "\n";
+  if (in.graphs)
+    for (const sweep::DrawnWork& work : programs) text += ir::print(work.traced.graph);
+  return text;
 }
 
 void run(const SweepInput& in) {
   const bool cuda = runtime::parse_device_name(in.bench.device).value().kind == "cuda";
-  if (in.families_only) {
-    for (const sweep::Family& family : sweep::all_families())
-      fmt::print("{:20} {}\n", family.name, family.doc);
-    return;
-  }
+  const OutputOptions& output = in.bench.output;
+  if (in.families_only) return write_results(output, families_text(output.as_json()));
   const sweep::Limits limits = limits_of(in, cuda);
   const bool runs = !in.list && !in.graphs;
+  check_output(output);
   lab::OpenDevice open = lab::open_lab_device({.device = runs ? in.bench.device : "cpu",
                                                .cache_directory = in.bench.cache,
                                                .threads = in.bench.threads},
                                               device_time(in.bench));
   const std::vector<sweep::DrawnWork> programs = draw_all(in, limits, *open.context);
-  if (in.list)
-    for (const sweep::DrawnWork& work : programs) fmt::print("{}\n", work.drawn.text());
-  if (in.graphs)
-    for (const sweep::DrawnWork& work : programs) fmt::print("{}", ir::print(work.traced.graph));
-  if (!runs) return;
+  if (!runs) return write_results(output, programs_text(in, programs));
   keep_freed_memory();
   const InterruptGuard guard;
   lab::LabDevice& device = open.device;
@@ -141,7 +156,6 @@ void run(const SweepInput& in) {
   device.libraries = in.bench.libraries;
   if (in.bench.peers) device.peers = lab::open_peers(peer_options(in.bench, device));
   lab::Environment about = environment(in, device);
-  store(in, {}, about);  // so that nothing is measured that could not be stored
   lab::RunOptions options{.seed = in.bench.seed, .rounds = 1};
   options.timing.budget_us = in.bench.budget_s * 1e6;
   options.timing.max_samples = 50;
@@ -149,7 +163,7 @@ void run(const SweepInput& in) {
   const double start_us = lab::steady_now_us();
   std::vector<sweep::SweepRow> rows;
   {
-    ProgressLine progress("sweep");
+    ProgressLine progress("sweep", output.progress());
     progress.step(fmt::format("{} programs on {}{}", programs.size(), device.name,
                               device.peers ? ", peers: " + device.peers->describe() : ""));
     device.ceilings = {.source = "none"};
@@ -174,8 +188,7 @@ void run(const SweepInput& in) {
     }
   }
   about.interrupted = InterruptGuard::interrupted();
-  fmt::print("{}", sweep::render(rows, terminal_width()));
-  store(in, rows, about);
+  write_measured(output, sweep::to_json(rows, about), sweep::render(rows, terminal_width()));
   if (about.interrupted) throw CLI::RuntimeError(130);
   std::string wrong;
   for (const sweep::SweepRow& row : rows)
@@ -200,7 +213,7 @@ void add_bench_sweep(CLI::App& bench) {
   sub->add_flag("--list", in->list, "Print the programs, ours and PyTorch's, and run nothing");
   sub->add_flag("--graphs", in->graphs,
                 "Print the programs as graphs, each of which tw explain takes, and run nothing");
-  sub->add_option("--device", in->bench.device, "cpu or cuda:N");
+  sub->add_option("--device", in->bench.device, "cpu or cuda:N")->type_name("DEVICE");
   sub->add_option("--max-bytes", in->most_bytes,
                   "Of a program's traffic (default 2GiB on a GPU, 64MiB on a CPU)");
   sub->add_option("--min-bytes", in->least_bytes, "The least");
@@ -214,17 +227,19 @@ void add_bench_sweep(CLI::App& bench) {
   sub->add_option("--device-time", in->bench.device_time,
                   "Of a GPU's own work: trace (CUPTI, where there is one), events (gaps included), off")
       ->check(CLI::IsMember({"trace", "events", "off"}));
-  sub->add_option("--python", in->bench.python, "Interpreter of the peers");
+  sub->add_option("--python", in->bench.python, "Interpreter of the peers")->type_name("FILE");
   sub->add_flag("--autotune", in->bench.autotune, "Measure our schedules as well, and take the better time");
   sub->add_flag("--libraries", in->bench.libraries,
                 "Time vendors' libraries as well, as a peer of their own name, where they have calls for all "
                 "of a program");
   sub->add_option("--budget", in->bench.budget_s, "Seconds of timing for each program")->check(positive());
-  sub->add_option("--json", in->bench.json, "Write an object for each program, and the summary");
   sub->add_option("--threads", in->bench.threads, "CPU threads (default: every allowed core)");
-  sub->add_option("--cache", in->bench.cache, "Folder of compiled kernels; '' compiles everything anew");
+  sub->add_option("--cache", in->bench.cache, "Folder of compiled kernels; '' compiles everything anew")
+      ->type_name("FOLDER");
   sub->add_option("--ceilings", in->bench.ceilings, "auto: stored, else measured now; measure; none")
       ->check(CLI::IsMember({"auto", "measure", "none"}));
+  add_output_options(*sub, in->bench.output, "a list, an object for each program, then the summary");
+  sub->get_option("--json")->excludes("--list")->excludes("--graphs");
   sub->callback([in] { run(*in); });
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tw/run_command.h"
@@ -12,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kSmall = "--budget 0.05 --ceilings none --cache '' --out run ";
+const std::string kSmall = "--budget 0.05 --ceilings none --cache '' ";
 
 Json read_json(const std::string& name) {
   std::ifstream file(work_folder() + "/" + name);
@@ -20,7 +21,7 @@ Json read_json(const std::string& name) {
 }
 
 TEST(Bench, RunWritesRowsOfTheStatedFieldsAndOneEnvironment) {
-  const Outcome outcome = run_tw("bench run elu --set n=4096 --json elu.json " + kSmall);
+  const Outcome outcome = run_tw("bench run elu --set n=4096 --output elu.json " + kSmall);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
   const Json run = read_json("elu.json");
   ASSERT_EQ(run.size(), 4u);  // three contenders and the environment
@@ -44,13 +45,14 @@ TEST(Bench, RunWritesRowsOfTheStatedFieldsAndOneEnvironment) {
   EXPECT_TRUE(run[3].contains("environment"));
 }
 
-TEST(Bench, RunPrintsTheTableAndWhereTheFilesAre) {
-  const Outcome outcome = run_tw("bench run copy --set n=4096 " + kSmall);
+TEST(Bench, RunPrintsTheTableAndWritesNoFiles) {
+  const std::filesystem::path empty = work_folder() + "/nothing_here";
+  std::filesystem::create_directory(empty);
+  const Outcome outcome = run_tw("bench run copy --set n=4096 " + kSmall, "cd nothing_here &&");
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* part : {"copy 4096 f32", "BASELINE", "page: run/run.html", "JSON: run/run.json"})
+  for (const char* part : {"copy 4096 f32", "BASELINE"})
     EXPECT_TRUE(contains(outcome.output, part)) << part << "\n" << outcome.output;
-  std::ifstream page(work_folder() + "/run/run.html");
-  EXPECT_TRUE(page.good());
+  EXPECT_TRUE(std::filesystem::is_empty(empty));
 }
 
 TEST(Bench, ListNamesPairsKnobsAndSuites) {
@@ -119,23 +121,34 @@ TEST(Bench, ARunThatEndsWith1SaysWhyOnItsLastLine) {
 }
 
 TEST(Bench, WhatCannotBeStoredIsNotMeasured) {
-  for (const std::string file : {"--out /proc/run", "--out run --json /proc/run/run.json"}) {
-    const Outcome outcome = run_tw("bench run elu --set n=64 --budget 30 --ceilings none " + file);
-    EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
-    EXPECT_TRUE(contains(outcome.output, "cannot make the folder of /proc/run/run.json")) << outcome.output;
-    EXPECT_FALSE(contains(outcome.output, "compiled")) << outcome.output;
-  }
+  for (const std::string file : {"/proc/run/run.json", "/dev/null"})
+    for (const std::string command : {"run elu --set n=64 --budget 30", "sweep --count 1"}) {
+      const Outcome outcome = run_tw(fmt::format("bench {} --ceilings none --output {}", command, file));
+      EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
+      EXPECT_TRUE(contains(outcome.output, fmt::format("tw: --output {}: it cannot be written: ", file)))
+          << outcome.output;
+      EXPECT_FALSE(contains(outcome.output, "compiled")) << outcome.output;
+    }
 }
 
 TEST(Bench, StoredRunsAreComparedAndReported) {
-  ASSERT_EQ(run_tw("bench run elu --set n=4096 --json a.json " + kSmall).exit_code, 0);
+  ASSERT_EQ(run_tw("bench run elu --set n=4096 --output a.json " + kSmall).exit_code, 0);
   const Outcome compared = run_tw("bench compare a.json a.json");
   EXPECT_EQ(compared.exit_code, 0);
   EXPECT_TRUE(contains(compared.output, "SAME")) << compared.output;
   const Outcome csv = run_tw("bench report a.json --format csv");
   EXPECT_EQ(csv.exit_code, 0);
   EXPECT_TRUE(contains(csv.output, "elu,compiled,cpu,4096,f32")) << csv.output;
-  EXPECT_EQ(run_tw("bench report a.json --html a.html").exit_code, 0);
+  for (const auto& [file, begins] : {std::pair{"a.html", "<!doctype html>"},
+                                     {"a.csv", "target,contender,"},
+                                     {"a.md", "| workload |"},
+                                     {"b.json", "["}}) {
+    EXPECT_EQ(run_tw(fmt::format("bench report a.json -o {}", file)).output, "");
+    std::string line;
+    std::getline(std::ifstream(work_folder() + "/" + file) >> std::ws, line);
+    EXPECT_EQ(line.rfind(begins, 0), 0u) << file << ": " << line;
+  }
+  EXPECT_TRUE(contains(run_tw("bench compare a.json b.json").output, "SAME"));
   const Outcome summary = run_tw("bench report a.json 'elu*' --contenders compiled,eager --format summary");
   EXPECT_EQ(summary.exit_code, 0);
   EXPECT_TRUE(contains(summary.output, "| work | compiled | eager | rate, compiled |")) << summary.output;
@@ -150,8 +163,7 @@ TEST(Bench, StoredRunsAreComparedAndReported) {
 }
 
 TEST(Bench, ExpectationsAreStoredAndJudged) {
-  const std::string run =
-      "bench run elu --set n=4096 --expectations exp --budget 0.3 --ceilings none --out run ";
+  const std::string run = "bench run elu --set n=4096 --expectations exp --budget 0.3 --ceilings none ";
   const Outcome stored = run_tw(run + "--update-expectations");
   EXPECT_EQ(stored.exit_code, 0) << stored.output;
   EXPECT_TRUE(contains(stored.output, "expectations stored in exp/")) << stored.output;
@@ -162,15 +174,15 @@ TEST(Bench, ExpectationsAreStoredAndJudged) {
 
 TEST(Bench, SignalsKeepWhatWasMeasured) {
   for (const std::string signal : {"INT", "TERM"}) {  // Ctrl-C, and timeout's own
-    const std::string folder = "stopped_by_" + signal;
+    const std::string file = "stopped_by_" + signal + ".json";
     Outcome outcome;
     for (const char* seconds : {"5", "30", "120"}) {  // until there is a row: a busy machine takes its time
-      outcome = run_tw("bench run elu copy --set n=2^4..2^24 --budget 600 --ceilings none --out " + folder,
+      outcome = run_tw("bench run elu copy --set n=2^4..2^24 --budget 600 --ceilings none --output " + file,
                        "timeout --preserve-status -s " + signal + " " + seconds);
       if (outcome.output.find("\n[1/") != std::string::npos) break;
     }
     EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
-    const Json run = read_json(folder + "/run.json");
+    const Json run = read_json(file);
     EXPECT_TRUE(run.back()["environment"]["interrupted"].get<bool>());
     EXPECT_EQ(run[0]["target"], "elu");
     EXPECT_TRUE(run[0]["verified"].get<bool>());

@@ -11,6 +11,7 @@
 #include "runtime/binary_cache.h"
 #include "tw/arguments.h"
 #include "tw/commands.h"
+#include "tw/output.h"
 
 namespace tilewright::tw {
 
@@ -22,7 +23,7 @@ using runtime::CacheStats;
 
 struct CacheInput {
   std::string cache = "auto";
-  bool json = false;
+  OutputOptions output;
 };
 
 BinaryCache open_cache(const CacheInput& input) {
@@ -54,27 +55,31 @@ Json to_json(const BinaryCache& cache, const CacheStats& stats) {
 void info(const CacheInput& input) {
   const BinaryCache cache = open_cache(input);
   const CacheStats stats = checked(cache.info());
-  if (input.json) return fmt::print("{}\n", to_json(cache, stats).dump(2));
+  if (input.output.as_json()) return write_results(input.output, to_json(cache, stats).dump(2) + "\n");
   const bool there = std::filesystem::is_directory(cache.directory());
-  fmt::print("directory  {}{}\n", cache.directory(), there ? "" : " (not made yet)");
-  fmt::print("entries    {}\n", stats.entries);
-  fmt::print("bytes      {} of at most {}; the least recently used go first\n", bytes_text(stats.bytes),
-             bytes_text(cache.max_bytes()));
+  write_results(input.output, fmt::format("directory  {}{}\n"
+                                          "entries    {}\n"
+                                          "bytes      {} of at most {}; the least recently used go first\n",
+                                          cache.directory(), there ? "" : " (not made yet)", stats.entries,
+                                          bytes_text(stats.bytes), bytes_text(cache.max_bytes())));
 }
 
 void verify(const CacheInput& input) {
   const BinaryCache cache = open_cache(input);
   const CacheStats stats = checked(cache.verify());
-  if (input.json) {
+  if (input.output.as_json()) {
     Json out = to_json(cache, stats);
     out["damaged"] = stats.damaged_files;
-    fmt::print("{}\n", out.dump(2));
+    write_results(input.output, out.dump(2) + "\n");
   } else {
-    for (const std::string& path : stats.damaged_files) fmt::print("damaged: {}\n", path);
-    fmt::print("{} in {}, {} damaged{}\n", entries_text(stats), cache.directory(), stats.damaged,
-               stats.damaged > 0
-                   ? "; a damaged entry is compiled again when it is asked for, `tw cache clear` removes all"
-                   : "");
+    std::string text;
+    for (const std::string& path : stats.damaged_files) text += fmt::format("damaged: {}\n", path);
+    text += fmt::format(
+        "{} in {}, {} damaged{}\n", entries_text(stats), cache.directory(), stats.damaged,
+        stats.damaged > 0
+            ? "; a damaged entry is compiled again when it is asked for, `tw cache clear` removes all"
+            : "");
+    write_results(input.output, text);
   }
   if (stats.damaged > 0) throw CLI::RuntimeError(1);
 }
@@ -82,8 +87,8 @@ void verify(const CacheInput& input) {
 void clear(const CacheInput& input) {
   BinaryCache cache = open_cache(input);
   const CacheStats removed = checked(cache.clear());
-  if (input.json) return fmt::print("{}\n", to_json(cache, removed).dump(2));
-  fmt::print("removed {} from {}\n", entries_text(removed), cache.directory());
+  if (input.output.as_json()) return write_results(input.output, to_json(cache, removed).dump(2) + "\n");
+  write_results(input.output, fmt::format("removed {} from {}\n", entries_text(removed), cache.directory()));
 }
 
 }  // namespace
@@ -95,8 +100,9 @@ void add_cache(CLI::App& app) {
     auto in = std::make_shared<CacheInput>();
     CLI::App* each = sub->add_subcommand(name, about);
     each->add_option("--cache", in->cache,
-                     "The folder (default: $XDG_CACHE_HOME/tilewright or ~/.cache/tilewright)");
-    each->add_flag("--json", in->json, "Print one JSON object");
+                     "The folder (default: $XDG_CACHE_HOME/tilewright or ~/.cache/tilewright)")
+        ->type_name("FOLDER");
+    add_output_options(*each, in->output, "an object");
     each->callback([in, command] { command(*in); });
   };
   add("info", "Where it is, how many entries it holds and how many bytes", info);

@@ -9,12 +9,16 @@ class App;
 namespace tilewright::tw {
 
 void add_bench(CLI::App& app);
-void add_bench_sweep(CLI::App& bench);  // tw bench sweep
+void add_bench_compare(CLI::App& bench);  // tw bench compare
+void add_bench_report(CLI::App& bench);
+void add_bench_sweep(CLI::App& bench);
 void add_cache(CLI::App& app);
+void add_completion(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_kernel(CLI::App& app);
+void add_man(CLI::App& app);
 void add_roofline(CLI::App& app);
 
 }  // namespace tilewright::tw

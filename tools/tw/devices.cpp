@@ -14,7 +14,7 @@
 #include "tw/arguments.h"
 #include "tw/commands.h"
 #include "tw/number_checks.h"
-#include "tw/progress.h"
+#include "tw/output.h"
 
 namespace tilewright::tw {
 
@@ -27,7 +27,8 @@ struct DevicesInput {
   std::string device, cache = "auto";
   int threads = 0;
   double seconds = 0.25;
-  bool json = false, probe = false, force = false;
+  bool probe = false, force = false;
+  OutputOptions output;
 };
 
 // A device that was looked for: opened, or why not.
@@ -57,9 +58,10 @@ std::vector<Found> find_devices(const DevicesInput& input) {
   return all;
 }
 
-void print_rates(const perf::Hardware& h) {
-  const auto line = [](const std::string& label, const std::string& text) {
-    fmt::print("    {:<18}{}\n", label, text);
+std::string rates_text(const perf::Hardware& h) {
+  std::string all;
+  const auto line = [&all](const std::string& label, const std::string& text) {
+    all += fmt::format("    {:<18}{}\n", label, text);
   };
   const auto traffic = [&](const std::string& name, const perf::Traffic& t) {
     std::string text;
@@ -78,26 +80,30 @@ void print_rates(const perf::Hardware& h) {
     line("launch", fmt::format("{}s a kernel, one after another", with_prefix(h.launch_s->value)));
   if (h.graph_launch_s)
     line("launch in a graph", fmt::format("{}s a kernel", with_prefix(h.graph_launch_s->value)));
+  return all;
 }
 
-void print_text(const std::vector<Found>& all, const std::string& cache) {
+std::string to_text(const std::vector<Found>& all, const std::string& cache) {
+  std::string text;
   for (const Found& found : all) {
     if (!found.device) {
-      fmt::print("{}: not available: {}\n", found.name, found.why.message);
+      text += fmt::format("{}: not available: {}\n", found.name, found.why.message);
       continue;
     }
-    fmt::print("{}: {}\n", found.name, found.device->target().name);
+    text += fmt::format("{}: {}\n", found.name, found.device->target().name);
     for (const backends::DeviceFact& fact : found.device->backend().facts())
-      if (!fact.text.empty() && fact.key != "processor") fmt::print("  {:<30}  {}\n", fact.key, fact.text);
+      if (!fact.text.empty() && fact.key != "processor")
+        text += fmt::format("  {:<30}  {}\n", fact.key, fact.text);
     const auto ceilings = runtime::stored_ceilings(*found.device, cache);
     if (!ceilings) {
       const bool none = ceilings.error().kind == Failure::Kind::not_found;
-      fmt::print("  {}\n", none ? "not measured; run tw devices --probe" : ceilings.error().message);
+      text += fmt::format("  {}\n", none ? "not measured; run tw devices --probe" : ceilings.error().message);
       continue;
     }
-    fmt::print("  measured ({}):\n", ceilings->measurements.back().how);
-    print_rates(perf::to_hardware(*ceilings));
+    text += fmt::format("  measured ({}):\n", ceilings->measurements.back().how);
+    text += rates_text(perf::to_hardware(*ceilings));
   }
+  return text;
 }
 
 Json to_json(const Found& found, const std::string& cache) {
@@ -130,7 +136,7 @@ void probe_all(const std::vector<Found>& all, const DevicesInput& input, const s
   std::string busy;
   for (const Found& found : all) {
     if (!found.device) continue;
-    ProgressLine progress(found.name);
+    ProgressLine progress(found.name, input.output.progress());
     const auto probed =
         runtime::probe(*found.device, {.seconds_each = input.seconds,
                                        .progress = [&](std::string_view what) { progress.step(what); },
@@ -148,6 +154,7 @@ void probe_all(const std::vector<Found>& all, const DevicesInput& input, const s
     const std::string path = runtime::ceilings_path(*found.device, cache);
     const auto stored = runtime::store_best(probed->ceilings, path);
     if (!stored) throw std::runtime_error(stored.error().message);
+    if (input.output.quiet) continue;
     for (const std::string& left : probed->left_out)
       fmt::print(stderr, "{}: left out {}\n", found.name, left);
     fmt::print(stderr, "{}: {} figures stored in {}, the best seen of each\n", found.name,
@@ -164,10 +171,10 @@ void run(const DevicesInput& input) {
   const std::vector<Found> all = find_devices(input);
   const std::string cache = cache_argument(input.cache);
   if (input.probe) probe_all(all, input, cache);
-  if (!input.json) return print_text(all, cache);
+  if (!input.output.as_json()) return write_results(input.output, to_text(all, cache));
   Json out = Json::array();
   for (const Found& found : all) out.push_back(to_json(found, cache));
-  fmt::print("{}\n", out.dump(2));
+  write_results(input.output, out.dump(2) + "\n");
 }
 
 }  // namespace
@@ -182,11 +189,12 @@ void add_devices(CLI::App& app) {
       "for tw bench, tw explain and tw roofline --hw here");
   sub->add_flag("--force", in->force,
                 "Store what was probed beside other work, too; the figures are marked as such");
-  sub->add_option("--device", in->device, "Only this one: cpu or cuda:N");
+  sub->add_option("--device", in->device, "Only this one: cpu or cuda:N")->type_name("DEVICE");
   sub->add_option("--seconds", in->seconds, "Of measuring for each figure (default 0.25)")->check(positive());
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
-  sub->add_option("--cache", in->cache, "Folder that the figures are stored in (default: the user's cache)");
-  sub->add_flag("--json", in->json, "Print a JSON array");
+  sub->add_option("--cache", in->cache, "Folder that the figures are stored in (default: the user's cache)")
+      ->type_name("FOLDER");
+  add_output_options(*sub, in->output, "a list, an object for each device");
   sub->callback([in] { run(*in); });
 }
 

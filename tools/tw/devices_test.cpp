@@ -55,7 +55,7 @@ TEST(Devices, ProbedFiguresServeEveryCommand) {
   const Outcome explained = run_tw("explain copy --set n=4096 --no-time", prefix);
   EXPECT_TRUE(contains(explained.output, "floors: tw devices --probe, ")) << explained.output;
   // Not the exit status: ceilings probed for a millisecond may lie below what the bench then measures.
-  run_tw("bench run copy --set n=4096 --budget 0.05 --out run --json copy.json", prefix);
+  run_tw("bench run copy --set n=4096 --budget 0.05 --output copy.json", prefix);
   const Json run = Json::parse(std::ifstream(work_folder() + "/copy.json"));
   EXPECT_TRUE(contains(run.back().dump(), "tw devices --probe")) << run.back().dump();
 }

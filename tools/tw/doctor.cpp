@@ -18,6 +18,7 @@
 #include "tensor/limits.h"
 #include "tw/arguments.h"
 #include "tw/commands.h"
+#include "tw/output.h"
 
 namespace tilewright::tw {
 
@@ -41,7 +42,7 @@ struct Finding {
 
 struct DoctorInput {
   std::string cache = "auto", python;
-  bool json = false;
+  OutputOptions output;
 };
 
 std::string fact_text(const runtime::Device& device, const std::string& key) {
@@ -227,19 +228,21 @@ void run(const DoctorInput& input) {
   const std::vector<Finding> findings = examine(input);
   const bool well =
       std::none_of(findings.begin(), findings.end(), [](const Finding& f) { return f.state == State::bad; });
-  if (input.json) {
+  if (input.output.as_json()) {
     Json list = Json::array();
     for (const Finding& f : findings)
       list.push_back({{"what", f.what},
                       {"state", f.state == State::bad ? "bad" : word(f.state)},
                       {"text", f.text},
                       {"advice", f.advice}});
-    fmt::print("{}\n", Json({{"well", well}, {"findings", list}}).dump(2));
+    write_results(input.output, Json({{"well", well}, {"findings", list}}).dump(2) + "\n");
   } else {
+    std::string text;
     for (const Finding& f : findings) {
-      fmt::print("{:<5} {:<20} {}\n", word(f.state), f.what, f.text);
-      if (!f.advice.empty() && f.state != State::ok) fmt::print("{:<26} → {}\n", "", f.advice);
+      text += fmt::format("{:<5} {:<20} {}\n", word(f.state), f.what, f.text);
+      if (!f.advice.empty() && f.state != State::ok) text += fmt::format("{:<26} → {}\n", "", f.advice);
     }
+    write_results(input.output, text);
   }
   if (!well) throw CLI::RuntimeError(1);
 }
@@ -251,9 +254,10 @@ void add_doctor(CLI::App& app) {
       "doctor",
       "What works on this machine, and what to do about what does not; exit code 1 when something is BAD");
   auto in = std::make_shared<DoctorInput>();
-  sub->add_option("--cache", in->cache, "Folder of compiled kernels (default: the user's)");
-  sub->add_option("--python", in->python, "Interpreter of the peers");
-  sub->add_flag("--json", in->json, "Print one JSON object");
+  sub->add_option("--cache", in->cache, "Folder of compiled kernels (default: the user's)")
+      ->type_name("FOLDER");
+  sub->add_option("--python", in->python, "Interpreter of the peers")->type_name("FILE");
+  add_output_options(*sub, in->output, "an object");
   sub->callback([in] { run(*in); });
 }
 

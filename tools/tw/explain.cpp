@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tw/commands.h"
+#include "tw/output.h"
 #include "tw/subject.h"
 
 namespace tilewright::tw {
@@ -17,7 +18,8 @@ using Json = nlohmann::ordered_json;
 struct ExplainInput {
   SubjectInput subject;
   std::string stage, dump;
-  bool json = false, time = true;
+  bool time = true;
+  OutputOptions output;
 };
 
 Json to_json(const SpecialisationReport& r) {
@@ -59,36 +61,45 @@ Json to_json(const SpecialisationReport& r) {
           {"measured_us", r.measured_us > 0 ? Json(r.measured_us) : Json(nullptr)}};
 }
 
-void print_stages(const SpecialisationReport& report, const std::string& wanted) {
+std::string stages_text(const SpecialisationReport& report, const std::string& wanted) {
+  std::string text;
   for (const Stage stage : kAllStages) {
     if (wanted != "all" && wanted != name(stage)) continue;
-    if (wanted == "all") fmt::print("// ---- {}\n", name(stage));
-    fmt::print("{}", stage_text(report, stage));
+    if (wanted == "all") text += fmt::format("// ---- {}\n", name(stage));
+    text += stage_text(report, stage);
   }
+  return text;
+}
+
+// --stage and --dump have one form.
+bool asks_for_text(const ExplainInput& input) { return !input.stage.empty() || !input.dump.empty(); }
+
+// What was asked for of the program's text: the files written, a stage, or what explain() says.
+std::string to_text(const Subject& subject, const ExplainInput& input) {
+  const SpecialisationReport report = subject.report();
+  std::string text;
+  if (!input.dump.empty())
+    for (const std::string& path : dump_stages(report, input.dump)) text += path + "\n";
+  if (!input.stage.empty()) text += stages_text(report, input.stage);
+  if (asks_for_text(input)) return text;
+  return fmt::format("{} on {}\n{}", subject.title, subject.open.device.name, subject.function.explain());
 }
 
 void run(const ExplainInput& input) {
   const Subject subject = open_subject(input.subject);
   subject.prepare();
-  const bool time = input.time && input.stage.empty() && input.dump.empty();
+  const bool time = input.time && !asks_for_text(input);
   if (input.subject.autotune) subject.function(subject.inputs);
   if (time) subject.function.measure(subject.inputs);
   for (const std::vector<Tensor>& inputs : subject.more_inputs) {
     subject.function(inputs);
     if (time) subject.function.measure(inputs);
   }
-  if (input.json) {
-    Json all = Json::array();
-    for (const SpecialisationReport& r : subject.function.report()) all.push_back(to_json(r));
-    return fmt::print("{}\n", all.dump(2));
-  }
-  const SpecialisationReport report = subject.report();
-  if (!input.dump.empty()) {
-    for (const std::string& path : dump_stages(report, input.dump)) fmt::print("{}\n", path);
-  }
-  if (!input.stage.empty()) return print_stages(report, input.stage);
-  if (!input.dump.empty()) return;
-  fmt::print("{} on {}\n{}", subject.title, subject.open.device.name, subject.function.explain());
+  if (asks_for_text(input) || !input.output.as_json())
+    return write_results(input.output, to_text(subject, input));
+  Json all = Json::array();
+  for (const SpecialisationReport& r : subject.function.report()) all.push_back(to_json(r));
+  write_results(input.output, all.dump(2) + "\n");
 }
 
 }  // namespace
@@ -100,14 +111,14 @@ void add_explain(CLI::App& app) {
   add_subject_options(*sub, in->subject);
   sub->add_option("--stage", in->stage, "Print a stage instead: graph, fused, tile, source, or all")
       ->check(CLI::IsMember({"graph", "fused", "tile", "source", "all"}));
-  sub->add_option("--dump", in->dump, "Write every stage of every kernel to files in this folder");
+  sub->add_option("--dump", in->dump, "Write every stage of every kernel to files in this folder")
+      ->type_name("FOLDER");
   sub->add_flag("--time,!--no-time", in->time,
                 "Measure each kernel beside its floor (about half a second; the default)");
   sub->add_flag("--autotune", in->subject.autotune,
                 "Measure the schedules of each kernel and take the fastest; each is listed with its times");
-  sub->add_flag("--json", in->json, "Print a JSON list: an object for each specialisation")
-      ->excludes("--stage")
-      ->excludes("--dump");
+  add_output_options(*sub, in->output, "a list, an object for each specialisation");
+  sub->get_option("--json")->excludes("--stage")->excludes("--dump");
   sub->callback([in] { run(*in); });
 }
 

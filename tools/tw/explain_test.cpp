@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "tw/run_command.h"
 
@@ -16,11 +15,6 @@ using Json = nlohmann::json;
 
 const std::string kSmallSoftmax = "softmax --set cols=256 --set elements=65536 ";
 
-std::string read_work_file(const std::string& name) {
-  std::ostringstream text;
-  text << std::ifstream(work_folder() + "/" + name).rdbuf();
-  return text.str();
-}
 void write(const std::string& name, const std::string& text) {
   std::ofstream(work_folder() + "/" + name) << text;
 }

@@ -5,30 +5,58 @@
 
 #include <CLI/CLI.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
+#include "base/safe_file.h"
 #include "tw/commands.h"
 #include "tw/kernel_input.h"
 #include "tw/number_checks.h"
+#include "tw/shell_word.h"
 
 namespace tilewright::tw {
 
 namespace {
 
-void list(const KernelInput& input) {
-  const KernelBench bench = KernelBench::open(input);
-  fmt::print("{} on {}\n", bench.title(), bench.device().name());
+using Json = nlohmann::ordered_json;
+
+std::string list_text(const KernelBench& bench) {
+  std::string text = fmt::format("{} on {}\n", bench.title(), bench.device().name());
   for (std::size_t i = 0; i < bench.size(); ++i) {
-    fmt::print("{:>3}  {}\n", i, bench.kernel(i).name);
+    text += fmt::format("{:>3}  {}\n", i, bench.kernel(i).name);
     if (i < bench.reports().size()) {
       const KernelReport& k = bench.reports()[i];
-      fmt::print("     {}\n     {}B, {}FLOP, floor {:.2f} us ({})\n", k.ops, perf::with_prefix(k.bytes),
-                 perf::with_prefix(k.flops), k.floor_us, k.bound);
+      text += fmt::format("     {}\n     {}B, {}FLOP, floor {:.2f} us ({})\n", k.ops,
+                          perf::with_prefix(k.bytes), perf::with_prefix(k.flops), k.floor_us, k.bound);
     }
-    fmt::print("     schedule {}\n", to_string(bench.loaded(i).source.schedule));
+    text += fmt::format("     schedule {}\n", to_string(bench.loaded(i).source.schedule));
   }
+  return text;
+}
+
+Json list_json(const KernelBench& bench) {
+  Json kernels = Json::array();
+  for (std::size_t i = 0; i < bench.size(); ++i) {
+    Json one = {{"kernel", i}, {"name", bench.kernel(i).name}};
+    if (i < bench.reports().size()) {
+      const KernelReport& k = bench.reports()[i];
+      one.update({{"ops", k.ops},
+                  {"bytes", k.bytes},
+                  {"flops", k.flops},
+                  {"floor_us", k.floor_us},
+                  {"bound", k.bound}});
+    }
+    one["schedule"] = to_string(bench.loaded(i).source.schedule);
+    kernels.push_back(std::move(one));
+  }
+  return {{"of", bench.title()}, {"device", bench.device().name()}, {"kernels", std::move(kernels)}};
+}
+
+void list(const KernelInput& input) {
+  const KernelBench bench = KernelBench::open(input);
+  write_results(input.output, input.output.as_json() ? list_json(bench).dump(2) + "\n" : list_text(bench));
 }
 
 // The kernel's text with the lines that `tw kernel run` reads.
@@ -38,44 +66,53 @@ std::string editable(const KernelBench& bench, std::size_t kernel, const KernelI
   return file_head(input, kernel, &source) + source.text;
 }
 
-void show(const KernelInput& input) {
-  const KernelBench bench = KernelBench::open(input);
-  fmt::print("{}", editable(bench, bench.find(input.kernel), input));
+Json show_json(const KernelBench& bench, std::size_t kernel, const KernelInput& input) {
+  const backends::Source& source = bench.loaded(kernel).source;
+  Json out = {{"kernel", kernel}, {"name", bench.kernel(kernel).name}};
+  if (input.tile) {
+    out["tile"] = tile::print(bench.kernel(kernel));
+    return out;
+  }
+  out["schedule"] = to_string(source.schedule);
+  out["launch"] = {{"threads", source.launch.threads},
+                   {"cluster", source.launch.cluster},
+                   {"shared_bytes", source.launch.shared_bytes},
+                   {"programs_per_block", source.launch.programs_per_block}};
+  out["source"] = source.text;
+  return out;
 }
 
-// A word of the shell that stands for itself.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
+void show(const KernelInput& input) {
+  const KernelBench bench = KernelBench::open(input);
+  const std::size_t kernel = bench.find(input.kernel);
+  write_results(input.output, input.output.as_json() ? show_json(bench, kernel, input).dump(2) + "\n"
+                                                     : editable(bench, kernel, input));
 }
 
 void edit(const KernelInput& input) {
   if (input.subject.what == "-")
     throw Error("an edit must know its program again later: give a file instead of -");
   const char* editor = std::getenv("EDITOR");
-  const bool open_editor = input.output.empty();
+  const bool open_editor = input.output.path.empty();
   if (open_editor && (editor == nullptr || *editor == 0))
     throw Error("EDITOR is not set: set it, or write the kernel to a file with -o FILE");
   const KernelBench bench = KernelBench::open(input);
   const std::size_t kernel = bench.find(input.kernel);
   const bool cuda = bench.device().target().kind == tile::TargetKind::cuda;
   const std::string extension = input.tile ? ".tile" : cuda ? ".cu" : ".cpp";
-  const std::string path = open_editor ? bench.kernel(kernel).name + extension : input.output;
+  const std::string path = open_editor ? bench.kernel(kernel).name + extension : input.output.path;
   if (input.tile != is_tile_path(path)) throw Error("-o: a file of tile IR ends in .tile, and no other does");
   // An edit that exists is not written over: it is opened again.
   const bool exists = open_editor && std::filesystem::exists(path);
-  if (!exists) {
-    std::ofstream file(path, std::ios::binary);
-    file << editable(bench, kernel, input);
-    file.flush();
-    if (!file) throw std::runtime_error("cannot write " + path);
-  }
+  if (!exists)
+    if (const Status written = write_safely(path, editable(bench, kernel, input)); !written)
+      throw std::runtime_error(written.error().message);
   if (open_editor) {
-    const std::string command = std::string(editor) + " " + quoted(path);
+    const std::string command = std::string(editor) + " " + shell_word(path);
     if (std::system(command.c_str()) != 0) throw std::runtime_error("the editor failed: " + command);
   }
-  fmt::print("{}{}\nrun it: tw kernel run {}\n", path, exists ? " (was there already)" : "", path);
+  if (!input.output.quiet)
+    fmt::print(stderr, "{}{}\nrun it: tw kernel run {}\n", path, exists ? " (was there already)" : "", path);
 }
 
 }  // namespace
@@ -92,10 +129,13 @@ void add_kernel(CLI::App& app) {
     sub->callback([in, command] { command(*in); });
     return std::pair(sub, in);
   };
-  add("list", "The kernels with their ops, cost and schedule", list);
+  auto [listed, list_input] = add("list", "The kernels with their ops, cost and schedule", list);
+  add_output_options(*listed, list_input->output, "an object");
   auto [shown, show_input] = add("show", "The source of a kernel, with its schedule and launch", show);
   auto [edited, edit_input] = add("edit", "Open a kernel's source in $EDITOR, or write it to a file", edit);
-  edited->add_option("-o,--output", edit_input->output, "Write the kernel here instead of opening an editor");
+  add_output_options(*shown, show_input->output, "an object");
+  add_output_file(*edited, edit_input->output, "Write the kernel to this file instead of opening an editor");
+  add_quiet(*edited, edit_input->output);
   for (auto& [sub, in] : {std::pair(shown, show_input), std::pair(edited, edit_input)}) {
     sub->add_option("--kernel", in->kernel, "Number or name of the kernel (default: the first)");
     sub->add_flag("--tile", in->tile, "Its tile IR instead of what was printed from it");
@@ -104,14 +144,18 @@ void add_kernel(CLI::App& app) {
   CLI::App* run = kernel->add_subcommand(
       "run",
       "Compile an edited kernel, prove it against the interpreter, time it interleaved with the original");
-  run->add_option("file", in->file, "Written by `tw kernel edit`, or a .tile file of your own")->required();
+  run->add_option("file", in->file, "Written by `tw kernel edit`, or a .tile file of your own")
+      ->type_name("FILE")
+      ->required();
   run->add_option("--of", in->subject.what,
-                  "The pair or graph file it is an edit of (default: what the file says)");
+                  "The pair or graph file it is an edit of (default: what the file says)")
+      ->type_name("PAIR");
   run->add_option("--set", in->subject.settings, "With --of: key=value, a knob of the pair")->take_all();
   run->add_option("--kernel", in->kernel, "With --of: number or name of the kernel");
   run->add_option("--scalar", in->scalars, "Of a kernel of your own: name=value")->take_all();
   run->add_option("--budget", in->budget_s, "Seconds of timing (default 2)")->check(positive());
   add_device_options(*run, in->subject);
+  add_output_options(*run, in->output, "an object");
   run->callback([in] { run_kernel(*in); });
 }
 

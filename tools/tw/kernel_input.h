@@ -8,15 +8,16 @@
 
 #include "runtime/kernel_check.h"
 #include "tensor/state.h"
+#include "tw/output.h"
 #include "tw/subject.h"
 
 namespace tilewright::tw {
 
 struct KernelInput {
   SubjectInput subject;
-  std::string kernel;                // index or name; empty: the only one, or the first
-  bool tile = false;                 // tile IR instead of the printed source
-  std::string output;                // edit: the file
+  std::string kernel;  // index or name; empty: the only one, or the first
+  bool tile = false;   // tile IR instead of the printed source
+  OutputOptions output;
   std::string file;                  // run
   std::vector<std::string> scalars;  // run, of a kernel in tile-IR text: n=4096
   double budget_s = 2;

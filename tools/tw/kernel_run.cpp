@@ -4,18 +4,30 @@
 
 #include <CLI/CLI.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include "harness/report/table.h"
 #include "harness/run/timing.h"
 #include "tensor/storage.h"
 #include "tw/crash_guard.h"
 #include "tw/kernel_input.h"
-#include "tw/progress.h"
 
 namespace tilewright::tw {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
 using runtime::LoadedKernel;
+
+// What was found out about the kernel, in both forms.
+struct Findings {
+  std::string text;
+  Json json = Json::object();
+};
+
+void write(const Findings& found, const OutputOptions& output) {
+  write_results(output, output.as_json() ? found.json.dump(2) + "\n" : found.text);
+}
 
 // The compiler's messages name the user's file and lines.
 std::string with_lines_of(const std::string& path, const std::string& text) {
@@ -64,17 +76,24 @@ lab::Contender contender(std::string name, backends::Program& program,
 
 // Proves one program; false when it is wrong.
 bool prove(KernelBench& bench, const tile::Kernel& meaning, backends::Program& program,
-           const runtime::Executable::StepLaunch& launch) {
-  ProgressLine progress("tw kernel run");
+           const runtime::Executable::StepLaunch& launch, Progress shown, Findings& found) {
+  ProgressLine progress("tw kernel run", shown);
   progress.step("against the interpreter, every element");
   const auto check = runtime::check_launch(bench.device(), meaning, program, launch);
   progress.clear();
   if (!check) throw std::runtime_error(check.error().message);
+  found.json.update({{"right", check->wrong == 0},
+                     {"compared", check->compared},
+                     {"wrong", check->wrong},
+                     {"decided_by_rounding", check->undecided},
+                     {"worst_error", check->worst}});
   if (check->wrong > 0) {
-    fmt::print("WRONG: {} of {} elements; {}\n", check->wrong, check->compared, check->problem);
+    found.json["problem"] = check->problem;
+    found.text +=
+        fmt::format("WRONG: {} of {} elements; {}\n", check->wrong, check->compared, check->problem);
     return false;
   }
-  fmt::print(
+  found.text += fmt::format(
       "right: {} elements agree with the interpreter{}; the worst error is {:.2g} of what rounding allows\n",
       check->compared - check->undecided,
       check->undecided > 0 ? fmt::format(" ({} more are decided by rounding)", check->undecided) : "",
@@ -92,25 +111,31 @@ lab::Timing time_them(KernelBench& bench, lab::PairInstance& instance, double bu
   return timing;
 }
 
-void print_time(const char* name, const std::vector<double>& samples) {
+void note_time(const char* name, const std::vector<double>& samples, Findings& found) {
   const lab::Estimate e = lab::estimate_median(samples);
-  fmt::print("{:<9} {} [{}, {}]\n", name, lab::time_text(e.median), lab::time_text(e.ci.low),
-             lab::time_text(e.ci.high));
+  found.text += fmt::format("{:<9} {} [{}, {}]\n", name, lab::time_text(e.median), lab::time_text(e.ci.low),
+                            lab::time_text(e.ci.high));
+  found.json[name] = {{"median_us", e.median}, {"ci95_us", {e.ci.low, e.ci.high}}};
 }
 
 void compare(KernelBench& bench, backends::Program& original, backends::Program& edited,
-             const runtime::Executable::StepLaunch& launch, double budget_s) {
+             const runtime::Executable::StepLaunch& launch, double budget_s, Findings& found) {
   lab::PairInstance instance;
   backends::Backend& backend = bench.device().backend();
   instance.contenders = {contender("original", original, launch, backend),
                          contender("edited", edited, launch, backend)};
   const lab::Timing timing = time_them(bench, instance, budget_s);
   const auto &was = timing.contenders[0].samples_us, &is = timing.contenders[1].samples_us;
-  print_time("original", was);
-  print_time("edited", is);
+  note_time("original", was, found);
+  note_time("edited", is, found);
   const lab::Speedup speedup = lab::compare_paired(was, is);
-  fmt::print("{}: {:.3f}x [{:.3f}, {:.3f}], {} rounds, interleaved; median and 95 % intervals\n",
-             lab::name(speedup.verdict), speedup.ratio, speedup.ci.low, speedup.ci.high, timing.rounds);
+  found.text +=
+      fmt::format("{}: {:.3f}x [{:.3f}, {:.3f}], {} rounds, interleaved; median and 95 % intervals\n",
+                  lab::name(speedup.verdict), speedup.ratio, speedup.ci.low, speedup.ci.high, timing.rounds);
+  found.json.update({{"verdict", lab::name(speedup.verdict)},
+                     {"speedup", speedup.ratio},
+                     {"speedup_ci95", {speedup.ci.low, speedup.ci.high}},
+                     {"rounds", timing.rounds}});
 }
 
 // A kernel of the user's own, in tile IR: nothing to compare it with but its own meaning.
@@ -119,13 +144,28 @@ void run_own(const KernelInput& input) {
   own.subject.what = input.file;
   KernelBench bench = KernelBench::open(own);
   const auto launch = bench.launch(0);
-  fmt::print("{}: kernel {}, schedule {}\n", input.file, bench.kernel(0).name,
-             to_string(bench.loaded(0).source.schedule));
-  if (!prove(bench, bench.kernel(0), *bench.loaded(0).program, launch)) throw CLI::RuntimeError(1);
-  lab::PairInstance instance;
-  instance.contenders = {contender("kernel", *bench.loaded(0).program, launch, bench.device().backend())};
-  print_time("kernel", time_them(bench, instance, input.budget_s).contenders[0].samples_us);
+  const std::string schedule = to_string(bench.loaded(0).source.schedule);
+  Findings found{fmt::format("{}: kernel {}, schedule {}\n", input.file, bench.kernel(0).name, schedule),
+                 {{"file", input.file}, {"kernel", bench.kernel(0).name}, {"schedule", schedule}}};
+  const bool right =
+      prove(bench, bench.kernel(0), *bench.loaded(0).program, launch, input.output.progress(), found);
+  if (right) {
+    lab::PairInstance instance;
+    instance.contenders = {contender("kernel", *bench.loaded(0).program, launch, bench.device().backend())};
+    note_time("time", time_them(bench, instance, input.budget_s).contenders[0].samples_us, found);
+  }
+  write(found, input.output);
+  if (!right) throw CLI::RuntimeError(1);
 }
+
+// The program of an edit of the tile IR runs over its own grid, whatever that of the original is.
+struct Regridded final : backends::Program {
+  backends::Program* program = nullptr;
+  std::vector<Index> grid;
+  Status launch(const backends::LaunchArgs& args) override {
+    return program->launch({args.views, args.scalars, {grid[0], grid[1], grid[2]}});
+  }
+};
 
 }  // namespace
 
@@ -152,33 +192,35 @@ void run_kernel(const KernelInput& input) {
   const Edited edited = tile ? load_tile(bench, original, input, text)
                              : load_source(bench, original, input, text, head.value_or(FileHead{}));
   const auto launch = bench.launch(original);
-  fmt::print("{}: an edit of kernel {} of {} on {}\n", input.file, bench.kernel(original).name, bench.title(),
-             bench.device().name());
-  if (!edited.loaded->compiler_log.empty()) fmt::print("{}", edited.loaded->compiler_log);
-  // The edited grid, when the edit is of the tile IR.
-  auto own = launch;
-  const std::vector<Index> grid = tile::grid_extents(edited.kernel, launch.scalars);
-  std::copy(grid.begin(), grid.end(), std::begin(own.grid));
+  Findings found{
+      fmt::format("{}: an edit of kernel {} of {} on {}\n{}", input.file, bench.kernel(original).name,
+                  bench.title(), bench.device().name(), edited.loaded->compiler_log),
+      {{"file", input.file},
+       {"kernel", bench.kernel(original).name},
+       {"of", bench.title()},
+       {"device", bench.device().name()},
+       {"compiler_log", edited.loaded->compiler_log}}};
+  Regridded regridded;
+  backends::Program* program = edited.loaded->program.get();
+  std::optional<CrashGuard> guard;
   if (tile) {
     // Its own meaning is what it computes; the original's is what it must compute.
-    auto as_original = edited.loaded->program.get();
-    struct Regridded final : backends::Program {
-      backends::Program* program = nullptr;
-      const Index* grid = nullptr;
-      Status launch(const backends::LaunchArgs& args) override {
-        return program->launch({args.views, args.scalars, {grid[0], grid[1], grid[2]}});
-      }
-    } regridded;
-    regridded.program = as_original;
-    regridded.grid = own.grid;
+    auto own = launch;
+    const std::vector<Index> grid = tile::grid_extents(edited.kernel, launch.scalars);
+    std::copy(grid.begin(), grid.end(), std::begin(own.grid));
     if (Status s = runtime::check_reach(bench.device(), edited.kernel, own); !s)
       throw std::runtime_error(s.error().message);
-    if (!prove(bench, bench.kernel(original), regridded, launch)) throw CLI::RuntimeError(1);
-    return compare(bench, *bench.loaded(original).program, regridded, launch, input.budget_s);
+    regridded.program = program;
+    regridded.grid.assign(std::begin(own.grid), std::end(own.grid));
+    program = &regridded;
+  } else {
+    guard.emplace(input.file);
   }
-  const CrashGuard guard(input.file);
-  if (!prove(bench, bench.kernel(original), *edited.loaded->program, launch)) throw CLI::RuntimeError(1);
-  compare(bench, *bench.loaded(original).program, *edited.loaded->program, launch, input.budget_s);
+  const bool right = prove(bench, bench.kernel(original), *program, launch, input.output.progress(), found);
+  if (right) compare(bench, *bench.loaded(original).program, *program, launch, input.budget_s, found);
+  guard.reset();
+  write(found, input.output);
+  if (!right) throw CLI::RuntimeError(1);
 }
 
 }  // namespace tilewright::tw

@@ -88,8 +88,14 @@ int run(int argc, char** argv) {
   tilewright::tw::add_bench(app);
   tilewright::tw::add_cache(app);
   tilewright::tw::add_doctor(app);
+  tilewright::tw::add_completion(app);
+  tilewright::tw::add_man(app);
+  app.footer(
+      "Exit codes: 0 done; 1 could not be done, or the answer is no; 2 asked for wrongly; 130 interrupted.\n"
+      "Environment: NO_COLOR, set to anything, turns colours off; XDG_CACHE_HOME is where compiled kernels "
+      "and "
+      "measured ceilings are kept, in tilewright/ (default ~/.cache).");
 
-  // Exit codes: 0 done, 1 could not be done, 2 asked for wrongly; 130 interrupted.
   try {
     app.parse(argc, argv);
     return 0;

@@ -8,9 +8,11 @@
 
 namespace tilewright::tw {
 
-ProgressLine::ProgressLine(std::string who) : who_(std::move(who)), terminal_(isatty(2) != 0) {}
+ProgressLine::ProgressLine(std::string who, Progress progress)
+    : who_(std::move(who)), progress_(progress), terminal_(isatty(2) != 0) {}
 
 void ProgressLine::step(std::string_view what) {
+  if (progress_ == Progress::silent) return;
   clear();
   fmt::print(stderr, "{}: {}{}", who_, what, terminal_ ? " …" : "\n");
   std::fflush(stderr);

@@ -1,4 +1,5 @@
-// One line on stderr that says what is done now: rewritten in place on a terminal, a line a step elsewhere.
+// One line on stderr that says what is done now: rewritten in place on a terminal, a line a step elsewhere,
+// and nothing at all with --quiet.
 #pragma once
 
 #include <string>
@@ -6,9 +7,11 @@
 
 namespace tilewright::tw {
 
+enum class Progress { shown, silent };
+
 class ProgressLine {
  public:
-  explicit ProgressLine(std::string who);
+  ProgressLine(std::string who, Progress progress);
   ~ProgressLine() { clear(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -17,6 +20,7 @@ class ProgressLine {
 
  private:
   std::string who_;
+  Progress progress_;
   bool terminal_, shown_ = false;
 };
 

@@ -58,7 +58,7 @@ void add_dot(CLI::App& roofline) {
   CLI::App* sub = nullptr;
   auto in = add_workload<perf::Dot>(roofline, "dot", "[N] . [N] -> [1] on the vector unit", sub);
   add_extent(sub, "n", in->work.n, "Elements of each vector")->required();
-  sub->add_option("--dtype", in->dtype, "Element type (default bf16)");
+  sub->add_option("--dtype", in->dtype, "Element type (default bf16)")->type_name("DTYPE");
   sub->callback([in] {
     perf::Dot& work = in->work;
     work.dtype = dtype_or(in->dtype, work.dtype);
@@ -114,7 +114,7 @@ void add_work(CLI::App& roofline) {
       ->required()
       ->check(not_negative());
   sub->add_option("--bytes", in->work.bytes, "Bytes read or written")->check(not_negative());
-  sub->add_option("--math", in->math, "Element type (default bf16)");
+  sub->add_option("--math", in->math, "Element type (default bf16)")->type_name("DTYPE");
   sub->callback([in] {
     const DType math = dtype_or(in->math, DType::bf16);
     answer({.work = "work",
@@ -136,14 +136,14 @@ void add_work(CLI::App& roofline) {
 void add_table(CLI::App& roofline) {
   struct TableInput {
     std::string name;
-    bool json = false;
+    OutputOptions output;
   };
   auto in = std::make_shared<TableInput>();
   CLI::App* sub =
       roofline.add_subcommand("table", "The figures of all known hardware, or of one, with their sources");
-  sub->add_option("name", in->name, "Hardware (default: all)");
-  sub->add_flag("--json", in->json, "Print a JSON array");
-  sub->callback([in] { print_hardware_table(in->name, in->json); });
+  sub->add_option("name", in->name, "Hardware (default: all)")->type_name("MACHINE");
+  add_output_options(*sub, in->output, "a list, an object for each machine");
+  sub->callback([in] { write_hardware_table(in->name, in->output); });
 }
 
 }  // namespace

@@ -29,42 +29,41 @@ perf::Hardware overridden(perf::Hardware hardware, const RooflineOptions& o) {
 
 Json to_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
-void print_line(std::string_view label, const std::string& text) { fmt::print("  {:<14} {}\n", label, text); }
-
-void print_text(const Question& q, const Answer& a, const perf::Hardware& hardware) {
+std::string to_text(const Question& q, const Answer& a, const perf::Hardware& hardware) {
   const perf::Bounds& b = a.bounds;
   const bool linked = a.cost.link_bytes > 0;
-  fmt::print("{}: {}, on {}\n", q.work, q.describe(), hardware.title);
-  print_line("FLOPs", fmt::format("{}FLOP{}", with_prefix(a.cost.flops()), linked ? " on each chip" : ""));
+  std::string text = fmt::format("{}: {}, on {}\n", q.work, q.describe(), hardware.title);
+  const auto line = [&text](std::string_view label, const std::string& what) {
+    text += fmt::format("  {:<14} {}\n", label, what);
+  };
+  line("FLOPs", fmt::format("{}FLOP{}", with_prefix(a.cost.flops()), linked ? " on each chip" : ""));
   const double bandwidth =
       (linked ? hardware.link_bytes_per_s.value_or(perf::Figure{}) : hardware.memory_bytes_per_s).value;
   if (a.traffic() > 0) {
-    print_line("bytes", fmt::format("{}B {}", with_prefix(a.traffic()),
-                                    linked ? "sent by each chip" : "between the chip and its memory"));
-    print_line("intensity",
-               fmt::format("{:.4g} FLOP/B, the ridge is at {:.4g} FLOP/B", b.intensity, b.ridge));
+    line("bytes", fmt::format("{}B {}", with_prefix(a.traffic()),
+                              linked ? "sent by each chip" : "between the chip and its memory"));
+    line("intensity", fmt::format("{:.4g} FLOP/B, the ridge is at {:.4g} FLOP/B", b.intensity, b.ridge));
   }
   if (b.t_math_s > 0) {
-    print_line("t_math",
-               fmt::format("{}s at {}FLOP/s", with_prefix(b.t_math_s), with_prefix(b.ridge * bandwidth)));
+    line("t_math", fmt::format("{}s at {}FLOP/s", with_prefix(b.t_math_s), with_prefix(b.ridge * bandwidth)));
   }
   if (a.traffic() > 0) {
-    print_line("t_comms", fmt::format("{}s at {}B/s", with_prefix(b.t_comms_s), with_prefix(bandwidth)));
+    line("t_comms", fmt::format("{}s at {}B/s", with_prefix(b.t_comms_s), with_prefix(bandwidth)));
   }
-  if (linked) print_line("t_memory", fmt::format("{}s", with_prefix(b.t_memory_s)));
+  if (linked) line("t_memory", fmt::format("{}s", with_prefix(b.t_memory_s)));
   if (b.t_special_s > 0) {
-    print_line("t_special",
-               fmt::format("{}s for {} exp", with_prefix(b.t_special_s), with_prefix(a.cost.special_ops)));
+    line("t_special",
+         fmt::format("{}s for {} exp", with_prefix(b.t_special_s), with_prefix(a.cost.special_ops)));
   }
-  print_line("time",
-             fmt::format("at least {}s, at most {}s", with_prefix(b.lower_s), with_prefix(b.upper_s)));
+  line("time", fmt::format("at least {}s, at most {}s", with_prefix(b.lower_s), with_prefix(b.upper_s)));
   const std::string best =
       a.cost.flops() > 0 ? fmt::format("; at best {}FLOP/s", with_prefix(a.attainable())) : "";
-  print_line("bound by", fmt::format("{}{}", name(b.limit), best));
+  line("bound by", fmt::format("{}{}", name(b.limit), best));
   for (const Fact& f : a.facts) {
-    if (!f.line.empty()) print_line("compute-bound", f.line);
+    if (!f.line.empty()) line("compute-bound", f.line);
   }
-  for (const std::string& note : b.notes) print_line("note", note);
+  for (const std::string& note : b.notes) line("note", note);
+  return text;
 }
 
 // One point under the machine's roof, both axes logarithmic.
@@ -124,11 +123,11 @@ void answer(const Question& question, const RooflineOptions& options) {
   if (!options.sweep.empty()) return answer_sweep(question, options, hardware);
   const Answer a = evaluate(question, hardware);
   if (!options.plot.empty()) write_plot(point_plot(question, a, hardware), options.plot);
-  if (!options.json) return print_text(question, a, hardware);
+  if (!options.output.as_json()) return write_results(options.output, to_text(question, a, hardware));
   Json out = head_json(question, hardware);
   out.update(point_json(a));
   if (!a.bounds.notes.empty()) out["notes"] = a.bounds.notes;
-  fmt::print("{}\n", out.dump(2));
+  write_results(options.output, out.dump(2) + "\n");
 }
 
 }  // namespace tilewright::tw

@@ -21,8 +21,10 @@ void add_tiled(CLI::App& roofline) {
   m->needs(n)->needs(k);
   n->needs(m)->needs(k);
   k->needs(m)->needs(n);
-  sub->add_option("--dtype", in->dtype, "Element type of operands and result (default bf16)");
-  sub->add_option("--math", in->math, "Element type that is multiplied (default: that of --dtype)");
+  sub->add_option("--dtype", in->dtype, "Element type of operands and result (default bf16)")
+      ->type_name("DTYPE");
+  sub->add_option("--math", in->math, "Element type that is multiplied (default: that of --dtype)")
+      ->type_name("DTYPE");
   sub->callback([in] {
     perf::TiledMatmul& work = in->work;
     work.operands = work.output = dtype_or(in->dtype, DType::bf16);
@@ -78,7 +80,7 @@ void add_attention(CLI::App& roofline) {
   sub->add_option("--on-chip", w.on_chip_bytes,
                   "M in bytes (default: the hardware's level nearest to the math)")
       ->check(positive());
-  sub->add_option("--dtype", in->dtype, "Element type (default bf16)");
+  sub->add_option("--dtype", in->dtype, "Element type (default bf16)")->type_name("DTYPE");
   sub->callback([in] {
     AttentionWork& work = in->work;
     work.dtype = dtype_or(in->dtype, work.dtype);

@@ -26,10 +26,11 @@ struct Input {
 inline void add_common(CLI::App* sub, RooflineOptions& o) {
   sub->add_option("--hw", o.hardware,
                   "Hardware: a name of `tw roofline table`, here, or the path of a ceiling file")
+      ->type_name("HARDWARE")
       ->required();
   sub->add_option("--peak", o.peak, "Use this many FLOP/s instead of the hardware's")->check(positive());
   sub->add_option("--bandwidth", o.bandwidth, "Use this many bytes/s of memory instead")->check(positive());
-  sub->add_flag("--json", o.json, "Print one JSON object");
+  add_output_options(*sub, o.output, "an object");
   auto* sweep = sub->add_option("--sweep", o.sweep, "Vary an extent: b=1:512, b=1:512:8 or b=1:65536:x2")
                     ->each([sub](const std::string& text) {  // which then needs no value of its own
                       CLI::Option* swept = sub->get_option_no_throw("--" + text.substr(0, text.find('=')));
@@ -37,7 +38,7 @@ inline void add_common(CLI::App* sub, RooflineOptions& o) {
                     });
   sub->add_option("--also", o.also, "A further curve of the sweep with these extents: d=1024,f=1024")
       ->needs(sweep);
-  sub->add_option("--plot", o.plot, "Write a plot to a .svg or .png file (needs gnuplot)");
+  sub->add_option("--plot", o.plot, "Write a plot to a .svg or .png file (needs gnuplot)")->type_name("FILE");
 }
 
 template <class Work>
@@ -69,10 +70,13 @@ void set_types(Input<Work>& in) {
 
 template <class Work>
 void add_types(CLI::App* sub, Input<Work>& in) {
-  sub->add_option("--dtype", in.dtype, "Element type of everything not given below");
-  sub->add_option("--weights", in.weights, "Element type of the second operand as stored");
-  sub->add_option("--acts", in.activations, "Element type of the first operand and the result as stored");
-  sub->add_option("--math", in.math, "Element type that is multiplied (default: that of --acts)");
+  sub->add_option("--dtype", in.dtype, "Element type of everything not given below")->type_name("DTYPE");
+  sub->add_option("--weights", in.weights, "Element type of the second operand as stored")
+      ->type_name("DTYPE");
+  sub->add_option("--acts", in.activations, "Element type of the first operand and the result as stored")
+      ->type_name("DTYPE");
+  sub->add_option("--math", in.math, "Element type that is multiplied (default: that of --acts)")
+      ->type_name("DTYPE");
 }
 
 template <class Work>

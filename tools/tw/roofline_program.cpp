@@ -36,11 +36,12 @@ void ask(const ProgramInput& in) {
 void add_answer_options(CLI::App* sub, RooflineOptions& o) {
   sub->add_option("--hw", o.hardware,
                   "Hardware: a name of `tw roofline table`, here, here:cuda:0, or the path of a ceiling file")
+      ->type_name("HARDWARE")
       ->required();
   sub->add_option("--peak", o.peak, "Use this many FLOP/s instead of the hardware's")->check(positive());
   sub->add_option("--bandwidth", o.bandwidth, "Use this many bytes/s of memory instead")->check(positive());
-  sub->add_flag("--json", o.json, "Print one JSON object");
-  sub->add_option("--plot", o.plot, "Write a plot to a .svg or .png file (needs gnuplot)");
+  add_output_options(*sub, o.output, "an object");
+  sub->add_option("--plot", o.plot, "Write a plot to a .svg or .png file (needs gnuplot)")->type_name("FILE");
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ void add_programs(CLI::App& roofline) {
   CLI::App* sub = roofline.add_subcommand("graph", "A graph text file (.tw) as compiled");
   sub->group("Compiled programs");
   add_answer_options(sub, in->options);
-  sub->add_option("file", in->subject.what, "The file, or - for stdin")->required();
+  sub->add_option("file", in->subject.what, "The file, or - for stdin")->type_name("FILE")->required();
   add_device_options(*sub, in->subject);
   sub->callback([in] { ask(*in); });
 }

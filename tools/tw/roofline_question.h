@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "tw/output.h"
+
 namespace tilewright::tw {
 
 // Something about the workload beside its bounds, such as its critical batch.
@@ -34,15 +36,16 @@ struct Question {
 struct RooflineOptions {
   std::string hardware;
   double peak = 0, bandwidth = 0, link = 0;  // 0: as the hardware says
-  bool json = false;
+  OutputOptions output;
   std::string sweep;
   std::vector<std::string> also;  // further curves of a sweep: "d=1024,f=1024"
   std::string plot;
 };
 
-// Prints the answer to stdout, and writes the plot when one was asked for. Throws Error for a user's mistake.
+// Writes the answer, and the plot when one was asked for. Throws Error for a user's mistake.
 void answer(const Question& question, const RooflineOptions& options);
 
-void print_hardware_table(const std::string& name, bool json);  // all when the name is empty
+void write_hardware_table(const std::string& name,
+                          const OutputOptions& output);  // all when the name is empty
 
 }  // namespace tilewright::tw

@@ -65,8 +65,8 @@ std::vector<Curve> run_sweep(const Question& q, const RooflineOptions& o, const 
   return curves;
 }
 
-void print_sweep_json(const Question& q, const Sweep& sweep, const std::vector<Curve>& curves,
-                      const perf::Hardware& hardware) {
+Json sweep_json(const Question& q, const Sweep& sweep, const std::vector<Curve>& curves,
+                const perf::Hardware& hardware) {
   Json out = head_json(q, hardware);
   out.erase(sweep.name);
   out["sweep"] = sweep.name;
@@ -83,23 +83,26 @@ void print_sweep_json(const Question& q, const Sweep& sweep, const std::vector<C
     one["points"] = std::move(points);
     out["curves"].push_back(std::move(one));
   }
-  fmt::print("{}\n", out.dump(2));
+  return out;
 }
 
-void print_sweep_text(const Question& q, const Sweep& sweep, const std::vector<Curve>& curves,
-                      const perf::Hardware& hardware) {
+std::string sweep_text(const Question& q, const Sweep& sweep, const std::vector<Curve>& curves,
+                       const perf::Hardware& hardware) {
+  std::string text;
   for (const Curve& curve : curves) {
-    fmt::print("{} on {}{}{}\n", q.work, hardware.title, curve.label.empty() ? "" : ", ", curve.label);
-    fmt::print("{:>10} {:>12} {:>10} {:>10} {:>10} {:>12}  bound by\n", sweep.name, "FLOP/B", "t_math",
-               "t_comms", "at least", "FLOP/s");
+    text +=
+        fmt::format("{} on {}{}{}\n", q.work, hardware.title, curve.label.empty() ? "" : ", ", curve.label);
+    text += fmt::format("{:>10} {:>12} {:>10} {:>10} {:>10} {:>12}  bound by\n", sweep.name, "FLOP/B",
+                        "t_math", "t_comms", "at least", "FLOP/s");
     for (std::size_t i = 0; i < sweep.values.size(); ++i) {
       const Answer& a = curve.answers[i];
       const auto seconds = [](double s) { return with_prefix(s) + "s"; };
-      fmt::print("{:>10} {:>12.5g} {:>10} {:>10} {:>10} {:>12}  {}\n", sweep.values[i], a.bounds.intensity,
-                 seconds(a.bounds.t_math_s), seconds(a.bounds.t_comms_s), seconds(a.bounds.lower_s),
-                 with_prefix(a.attainable()), name(a.bounds.limit));
+      text += fmt::format("{:>10} {:>12.5g} {:>10} {:>10} {:>10} {:>12}  {}\n", sweep.values[i],
+                          a.bounds.intensity, seconds(a.bounds.t_math_s), seconds(a.bounds.t_comms_s),
+                          seconds(a.bounds.lower_s), with_prefix(a.attainable()), name(a.bounds.limit));
     }
   }
+  return text;
 }
 
 Plot sweep_plot(const Question& q, const Sweep& sweep, const std::vector<Curve>& curves,
@@ -130,14 +133,15 @@ void answer_sweep(const Question& question, const RooflineOptions& options, cons
   const Sweep sweep = sweep_argument(options.sweep);
   const std::vector<Curve> curves = run_sweep(question, options, sweep, hardware);
   if (!options.plot.empty()) write_plot(sweep_plot(question, sweep, curves, hardware), options.plot);
-  if (options.json) {
-    print_sweep_json(question, sweep, curves, hardware);
-  } else if (options.plot.empty()) {
-    print_sweep_text(question, sweep, curves, hardware);
-  } else {
-    fmt::print("{}: {} curve{} of {} points\n", options.plot, curves.size(), curves.size() == 1 ? "" : "s",
-               sweep.values.size());
-  }
+  std::string text;
+  if (options.output.as_json())
+    text = sweep_json(question, sweep, curves, hardware).dump(2) + "\n";
+  else if (options.plot.empty())
+    text = sweep_text(question, sweep, curves, hardware);
+  else
+    text = fmt::format("{}: {} curve{} of {} points\n", options.plot, curves.size(),
+                       curves.size() == 1 ? "" : "s", sweep.values.size());
+  write_results(options.output, text);
 }
 
 }  // namespace tilewright::tw

@@ -39,44 +39,47 @@ Json hardware_json(const perf::Hardware& h) {
   return out;
 }
 
-void print_figure(const std::string& label, const perf::Figure& figure, std::string_view unit) {
-  if (figure.value == 0) return;
-  fmt::print("  {:<22} {:>14}  {}\n", label, with_prefix(figure.value) + std::string(unit), figure.source);
+std::string figure_text(const std::string& label, const perf::Figure& figure, std::string_view unit) {
+  if (figure.value == 0) return "";
+  return fmt::format("  {:<22} {:>14}  {}\n", label, with_prefix(figure.value) + std::string(unit),
+                     figure.source);
 }
 
-void print_hardware(const perf::Hardware& h) {
-  fmt::print("{}: {}\n", h.name, h.title);
-  print_figure("memory", h.memory_bytes, "B");
-  print_figure("memory bandwidth", h.memory_bytes_per_s, "B/s");
+std::string hardware_text(const perf::Hardware& h) {
+  std::string text = fmt::format("{}: {}\n", h.name, h.title);
+  text += figure_text("memory", h.memory_bytes, "B");
+  text += figure_text("memory bandwidth", h.memory_bytes_per_s, "B/s");
   for (const perf::MathRate& r : h.matrix)
-    print_figure(fmt::format("matrix {}", name(r.dtype)), r.flops_per_s, "FLOP/s");
+    text += figure_text(fmt::format("matrix {}", name(r.dtype)), r.flops_per_s, "FLOP/s");
   for (const perf::MathRate& r : h.vector)
-    print_figure(fmt::format("vector {}", name(r.dtype)), r.flops_per_s, "FLOP/s");
-  if (h.special_ops_per_s) print_figure("special functions", *h.special_ops_per_s, "op/s");
+    text += figure_text(fmt::format("vector {}", name(r.dtype)), r.flops_per_s, "FLOP/s");
+  if (h.special_ops_per_s) text += figure_text("special functions", *h.special_ops_per_s, "op/s");
   for (const perf::MemoryLevel& level : h.levels) {
-    print_figure(fmt::format("{} x {}", level.instances, level.name), level.bytes, "B");
-    if (level.bytes_per_s) print_figure(level.name + " bandwidth", *level.bytes_per_s, "B/s");
+    text += figure_text(fmt::format("{} x {}", level.instances, level.name), level.bytes, "B");
+    if (level.bytes_per_s) text += figure_text(level.name + " bandwidth", *level.bytes_per_s, "B/s");
   }
-  if (h.link_bytes_per_s) print_figure("link", *h.link_bytes_per_s, "B/s");
-  if (h.launch_s) print_figure("launch", *h.launch_s, "s");
+  if (h.link_bytes_per_s) text += figure_text("link", *h.link_bytes_per_s, "B/s");
+  if (h.launch_s) text += figure_text("launch", *h.launch_s, "s");
+  return text;
 }
 
 }  // namespace
 
-void print_hardware_table(const std::string& name, bool json) {
+void write_hardware_table(const std::string& name, const OutputOptions& output) {
   std::vector<perf::Hardware> chosen;
   if (name.empty()) {
     chosen.assign(perf::known_hardware().begin(), perf::known_hardware().end());
   } else {
     chosen.push_back(hardware_argument(name));
   }
-  if (json) {
+  if (output.as_json()) {
     Json out = Json::array();
     for (const perf::Hardware& h : chosen) out.push_back(hardware_json(h));
-    fmt::print("{}\n", out.dump(2));
-    return;
+    return write_results(output, out.dump(2) + "\n");
   }
-  for (const perf::Hardware& h : chosen) print_hardware(h);
+  std::string text;
+  for (const perf::Hardware& h : chosen) text += hardware_text(h);
+  write_results(output, text);
 }
 
 }  // namespace tilewright::tw

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 namespace tilewright::tw {
@@ -18,9 +19,10 @@ std::string work_folder() {
   return folder.string();
 }
 
-Outcome run_tw(const std::string& arguments, const std::string& prefix) {
-  const std::string command =
-      "cd '" + work_folder() + "' && " + prefix + " '" TW_COMMAND "' " + arguments + " 2>&1";
+namespace {
+
+Outcome run(const std::string& in_folder) {
+  const std::string command = "cd '" + work_folder() + "' && " + in_folder + " 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("cannot run " + command);
   Outcome outcome;
@@ -30,6 +32,22 @@ Outcome run_tw(const std::string& arguments, const std::string& prefix) {
   const int status = ::pclose(pipe);
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return outcome;
+}
+
+}  // namespace
+
+std::string read_work_file(const std::string& name) {
+  std::ostringstream text;
+  text << std::ifstream(work_folder() + "/" + name).rdbuf();
+  return text.str();
+}
+
+Outcome run_tw(const std::string& arguments, const std::string& prefix) {
+  return run(prefix + " '" TW_COMMAND "' " + arguments);
+}
+
+Outcome run_tw_on_terminal(const std::string& arguments, const std::string& prefix) {
+  return run(prefix + " script -qec \"'" TW_COMMAND "' " + arguments + "\" /dev/null < /dev/null");
 }
 
 namespace {

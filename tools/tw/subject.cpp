@@ -117,14 +117,16 @@ Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
 }  // namespace
 
 void add_device_options(CLI::App& sub, SubjectInput& input) {
-  sub.add_option("--device", input.device, "cpu, cuda:N or reference");
-  sub.add_option("--cache", input.cache, "Folder of compiled kernels; '' compiles everything anew");
+  sub.add_option("--device", input.device, "cpu, cuda:N or reference")->type_name("DEVICE");
+  sub.add_option("--cache", input.cache, "Folder of compiled kernels; '' compiles everything anew")
+      ->type_name("FOLDER");
   sub.add_option("--threads", input.threads, "CPU threads (default: every allowed core)");
 }
 
 void add_subject_options(CLI::App& sub, SubjectInput& input) {
   sub.add_option("what", input.what,
                  "A pair of `tw bench list`, a graph text file (.tw), or - for one on stdin")
+      ->type_name("PAIR")
       ->required();
   sub.add_option("--set", input.settings, "key=value: change a knob of the pair")->take_all();
   add_device_options(sub, input);

@@ -4,12 +4,10 @@
 // - Float primitives take operands of one type among f32 and f64 and round as that type does; narrow floats
 //   must be cast to f32 first. A backend's f32 result is within `ulp` units in the last place of the exact
 //   one.
-// - Integers wrap around modulo 2^bits. div and rem truncate toward zero; x / 0 = 0 and x rem 0 = x (no
-// trap);
-//   shifts use the count modulo the width, shr is arithmetic for signed types.
-// - min, max return NaN if either operand is NaN; -0 < +0 is not promised. Comparisons with NaN are false, ne
-// is
-//   true.
+// - Integers wrap around modulo 2^bits. div and rem truncate toward zero; x / 0 = 0 and x rem 0 = x, without
+//   a trap. Shifts use the count modulo the width, shr is arithmetic for signed types.
+// - min, max return NaN if either operand is NaN; -0 < +0 is not promised. Comparisons with NaN are false,
+//   but for ne.
 // - Booleans support and, or, xor, not, eq, ne, select; comparisons yield bool.
 #pragma once
 

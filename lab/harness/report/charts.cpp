@@ -25,7 +25,7 @@ const Ceilings* ceilings_of_device(const RunRecord& run, const std::string& devi
 
 struct RooflinePoint {
   const Row* row = nullptr;
-  double intensity = 0, gflops = 0;
+  double intensity = 0, flops_per_s = 0;
 };
 
 std::vector<RooflinePoint> roofline_points(const RunRecord& run, const std::string& device) {
@@ -34,7 +34,7 @@ std::vector<RooflinePoint> roofline_points(const RunRecord& run, const std::stri
     const WorkEntry* entry = work_of(run, *row);
     if (!entry || entry->work.cost.flops() <= 0 || entry->work.cost.bytes() <= 0) continue;
     const perf::Cost& cost = entry->work.cost;
-    points.push_back({row, cost.intensity(), cost.flops() / *row->median_us / 1e3});
+    points.push_back({row, cost.intensity(), cost.flops() / *row->median_us * 1e6});
   }
   return points;
 }
@@ -53,45 +53,60 @@ std::vector<MathRate> used_rates(const RunRecord& run, const std::string& device
   return used;
 }
 
-std::string rate_name(const MathRate& rate) {
-  const double gflops = rate.flops_per_s / 1e9;
-  const std::string amount =
-      gflops >= 1e4 ? fmt::format("{:.0f} TFLOP/s", gflops / 1e3) : fmt::format("{:.0f} GFLOP/s", gflops);
-  return fmt::format("{} {}, {}", name(rate.dtype), rate.unit == perf::MathUnit::matrix ? "matrix" : "vector",
-                     amount);
+// What the rates of a chart are written in: all of them in one.
+struct RateUnit {
+  std::string name = "GFLOP/s";
+  double flops_per_s = 1e9;
+};
+
+std::string rate_name(const MathRate& rate, const RateUnit& unit) {
+  return fmt::format("{} {}, {:.4g} {}", name(rate.dtype),
+                     rate.unit == perf::MathUnit::matrix ? "matrix" : "vector",
+                     rate.flops_per_s / unit.flops_per_s, unit.name);
 }
 
 void draw_ceilings(Plot& plot, const Ceilings& ceilings, const std::vector<MathRate>& rates,
-                   const AxisSpec& x, const AxisSpec& y) {
+                   const AxisSpec& x, const AxisSpec& y, const RateUnit& unit) {
   double roof = y.high;
   if (!rates.empty()) {
     roof = 0;
-    for (const MathRate& rate : rates) roof = std::max(roof, rate.flops_per_s / 1e9);
+    for (const MathRate& rate : rates) roof = std::max(roof, rate.flops_per_s / unit.flops_per_s);
   }
   for (const MathRate& rate : rates) {
-    const double gflops = rate.flops_per_s / 1e9;
-    plot.line({{gflops * 1e9 / ceilings.levels.front().copy, gflops}, {x.high, gflops}}, "ceiling",
-              rate_name(rate));
-    plot.text({x.high, gflops}, rate_name(rate), "muted", Plot::Anchor::end, -6);
+    const double height = rate.flops_per_s / unit.flops_per_s;
+    plot.line({{rate.flops_per_s / ceilings.levels.front().copy, height}, {x.high, height}}, "ceiling",
+              rate_name(rate, unit));
+    plot.text({x.high, height}, rate_name(rate, unit), "muted", Plot::Anchor::end, -6);
   }
   for (const MemoryLevel& level : ceilings.levels) {
     const bool memory = &level == &ceilings.levels.back();
-    const double gbytes = level.copy / 1e9;
-    const double left = std::max(x.low, y.low / gbytes), right = std::min(x.high, roof / gbytes);
-    const std::string text = fmt::format("{}, {:.0f} GB/s", level.name, gbytes);
-    plot.line({{left, left * gbytes}, {right, right * gbytes}}, memory ? "ceiling strong" : "ceiling", text);
-    plot.text_along({left, left * gbytes}, {right, right * gbytes}, text, "muted");
+    const double slope = level.copy / unit.flops_per_s;  // of FLOP/B
+    const double left = std::max(x.low, y.low / slope), right = std::min(x.high, roof / slope);
+    const std::string text = fmt::format("{}, {:.0f} GB/s", level.name, level.copy / 1e9);
+    plot.line({{left, left * slope}, {right, right * slope}}, memory ? "ceiling strong" : "ceiling", text);
+    plot.text_along({left, left * slope}, {right, right * slope}, text, "muted");
   }
 }
 
 // One label per workload, at its fastest contender.
-void label_workloads(Plot& plot, const std::vector<RooflinePoint>& points) {
+void label_workloads(Plot& plot, const std::vector<RooflinePoint>& points, const RateUnit& unit) {
   std::map<std::string, RooflinePoint> best;
   for (const RooflinePoint& p : points) {
     auto& known = best[p.row->target];
-    if (!known.row || p.gflops > known.gflops) known = p;
+    if (!known.row || p.flops_per_s > known.flops_per_s) known = p;
   }
-  for (const auto& [target, p] : best) plot.label({p.intensity, p.gflops}, target, "ink");
+  for (const auto& [target, p] : best)
+    plot.label({p.intensity, p.flops_per_s / unit.flops_per_s}, target, "ink");
+}
+
+std::string roofline_caption(const RunRecord& run, const std::string& device, std::size_t points,
+                             const Ceilings& ceilings) {
+  std::string text = fmt::format("Dashed: ceilings ({}). Points: medians, a workload's name at its fastest.",
+                                 ceilings.source);
+  if (leaves_out_sizes(run, device)) text += " Of a workload at four sizes or more the largest is shown.";
+  if (points < representative_rows(run, device).size())
+    text += " Workloads without arithmetic are not on this chart.";
+  return text;
 }
 
 }  // namespace
@@ -145,28 +160,32 @@ Chart roofline_chart(const RunRecord& run, const std::string& device, const Seri
   const std::vector<RooflinePoint> points = roofline_points(run, device);
   if (!ceilings || points.empty()) return {};
   const std::vector<MathRate> rates = used_rates(run, device, *ceilings);
-  double x_low = 1e300, x_high = 0, y_low = 1e300, y_high = 0;
+  double top = 0;
+  for (const RooflinePoint& p : points) top = std::max(top, p.flops_per_s);
+  for (const MathRate& rate : rates) top = std::max(top, rate.flops_per_s);
+  const RateUnit unit = top >= 1e13 ? RateUnit{"TFLOP/s", 1e12} : RateUnit{};
+  double x_low = 1e300, x_high = 0, y_low = 1e300;
   for (const RooflinePoint& p : points) {
     x_low = std::min(x_low, p.intensity), x_high = std::max(x_high, p.intensity);
-    y_low = std::min(y_low, p.gflops), y_high = std::max(y_high, p.gflops);
+    y_low = std::min(y_low, p.flops_per_s);
   }
-  for (const MathRate& rate : rates) {
-    y_high = std::max(y_high, rate.flops_per_s / 1e9);
+  for (const MathRate& rate : rates)
     x_high =
         std::max(x_high, 2 * rate.flops_per_s / ceilings->levels.back().copy);  // the ridge, with room beyond
-  }
   const AxisSpec x{"arithmetic intensity, FLOP per byte", Scale::log10, x_low / 4, x_high * 2};
-  const AxisSpec y{"GFLOP/s", Scale::log10, y_low / 3, y_high * 2};
+  const AxisSpec y{unit.name, Scale::log10, y_low / 3 / unit.flops_per_s, top * 2 / unit.flops_per_s};
   Plot plot(x, y, kChartWidth, 460, "roofline of " + device);
-  draw_ceilings(plot, *ceilings, rates, x, y);
+  draw_ceilings(plot, *ceilings, rates, x, y, unit);
   for (const RooflinePoint& p : points)
-    plot.point({p.intensity, p.gflops}, styles.at(p.row->contender), tooltip(*p.row));
-  label_workloads(plot, points);
-  return {fmt::format("Roofline, {}", device),
-          fmt::format("Lines: measured ceilings ({}). Points: medians; workloads without arithmetic are not "
-                      "on this chart.",
-                      ceilings->source),
-          plot.svg()};
+    plot.point({p.intensity, p.flops_per_s / unit.flops_per_s}, styles.at(p.row->contender), tooltip(*p.row));
+  label_workloads(plot, points, unit);
+  Chart chart{fmt::format("Roofline, {}", device), roofline_caption(run, device, points.size(), *ceilings),
+              plot.svg()};
+  for (const std::string& contender : contenders_of(run))
+    if (std::any_of(points.begin(), points.end(),
+                    [&](const RooflinePoint& p) { return p.row->contender == contender; }))
+      chart.key.push_back(contender);
+  return chart;
 }
 
 }  // namespace tilewright::lab

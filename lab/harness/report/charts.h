@@ -18,6 +18,7 @@ std::vector<std::string> contenders_of(const RunRecord& run);
 
 struct Chart {
   std::string title, caption, svg;
+  std::vector<std::string> key = {};  // contenders that are told apart by colour alone
 };
 
 // The work of the instance that a row is of; null when the run does not say.
@@ -29,6 +30,7 @@ std::string tooltip(const Row& row);
 // The rows of a device to show where each workload has one place: of a target that ran at four sizes or more
 // only the largest.
 std::vector<const Row*> representative_rows(const RunRecord& run, const std::string& device);
+bool leaves_out_sizes(const RunRecord& run, const std::string& device);  // whether there are such targets
 
 // Log-log roofline of one device: its measured memory and math ceilings, a point for every timed row.
 // Empty svg when the run has no ceilings or no arithmetic to show.

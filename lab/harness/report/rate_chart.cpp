@@ -124,6 +124,7 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
                    *sweep.sizes.rbegin()};
   const AxisSpec y{unit.name, Scale::linear, 0, 1.12 * top};
   Plot plot(x, y, kChartWidth, 380, sweep.target);
+  std::string caption = "Medians with 95 % intervals, each line's name at its end.";
   std::vector<Point> inside;
   for (const Point& p : ceiling) {
     if (p.y <= y.high) inside.push_back(p);
@@ -131,6 +132,9 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
   if (inside.size() > 1) {
     plot.line(inside, "ceiling strong", "measured ceiling");
     plot.text(inside.front(), "measured ceiling", "muted", Plot::Anchor::start, -6);
+    caption += " Dashed: the rate of the least time that the measured ceilings allow";
+    caption +=
+        inside.size() < ceiling.size() ? "; where caches allow more than the chart shows it ends." : ".";
   }
   std::vector<std::pair<Point, std::string>> ends;
   for (const auto& [contender, curve] : sweep.curves) {
@@ -148,8 +152,7 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
   for (const auto& [at, contender] : ends)
     plot.label(at, contender, "ink");  // after all points, to avoid them
   const std::string work = sweep.of.series.empty() ? sweep.target : sweep.target + " " + sweep.of.series;
-  return {fmt::format("{}, {}: {} against {}", work, sweep.dtype, unit.name, sweep.of.axis),
-          "Medians with 95 % intervals. The dashed line is the least time that the measured ceilings allow.",
+  return {fmt::format("{}, {}: {} against {}", work, sweep.dtype, unit.name, sweep.of.axis), caption,
           plot.svg()};
 }
 
@@ -166,6 +169,10 @@ std::vector<const Row*> representative_rows(const RunRecord& run, const std::str
     if (drawable(row, device) && !smaller) rows.push_back(&row);
   }
   return rows;
+}
+
+bool leaves_out_sizes(const RunRecord& run, const std::string& device) {
+  return !find_sweeps(run, device).empty();
 }
 
 std::vector<Chart> rate_charts(const RunRecord& run, const std::string& device, const SeriesStyles& styles) {

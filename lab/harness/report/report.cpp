@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "harness/report/charts.h"
 #include "harness/report/plot.h"
@@ -38,11 +39,13 @@ std::string tiles(const RunRecord& run) {
   std::string html = "<div class='tiles'>\n";
   html += tile(fmt::format("{} of {}", verified, checked), "verified against float64");
   html += tile(fmt::format("{}", timed), "timed, interleaved");
-  html += tile(fmt::format("{} / {}", faster, slower), "faster / slower than the baseline");
+  if (faster + slower > 0)
+    html += tile(fmt::format("{} / {}", faster, slower), "faster / slower than the baseline");
   if (!shares.empty())
     html += tile(fmt::format("{:.0f} %", 100 * median(shares)), "of the roofline, median of contenders");
   if (bad > 0) html += tile(fmt::format("{}", bad), "wrong, failed or impossible");
-  html += tile(fmt::format("{:.3f} us", run.environment.frame_us), "of each iteration is the harness");
+  if (run.environment.frame_us > 0)
+    html += tile(fmt::format("{:.3f} us", run.environment.frame_us), "of each iteration is the harness");
   return html + "</div>\n";
 }
 
@@ -61,83 +64,119 @@ std::string_view verdict_class(Verdict verdict) {
   }
 }
 
-std::string cell(const std::string& html) { return "<td>" + (html.empty() ? "–" : html) + "</td>"; }
+// A value, which says what it is where there is no room for a head of columns.
+struct Cell {
+  std::string_view what;
+  std::string html;
+};
 
-std::string time_cell(const Row& row) {
-  if (row.verdict == Verdict::no_memory) return cell("−1");
-  if (!row.median_us) return cell("");
-  if (!row.ci95_us) return cell(time_text(*row.median_us));
-  return cell(fmt::format("{} <small>±{:.1f} %</small>", time_text(*row.median_us),
-                          50 * (row.ci95_us->high - row.ci95_us->low) / *row.median_us));
+std::string text_of(const Cell& cell) {
+  return fmt::format("<td data-what='{}'><span>{}</span></td>", cell.what,
+                     cell.html.empty() ? "–" : cell.html);
 }
 
-std::string share_cell(const Row& row) {
-  if (!row.roofline) return cell("");
-  return cell(fmt::format("{:.0f} %<span class='bar'><i style='width:{:.0f}%'></i></span>",
-                          100 * *row.roofline, std::min(100.0, 100 * *row.roofline)));
+std::string time_html(const Row& row) {
+  if (row.verdict == Verdict::no_memory) return "−1";
+  if (!row.median_us) return "";
+  if (!row.ci95_us) return time_text(*row.median_us);
+  return fmt::format("{} <small>±{:.1f} %</small>", time_text(*row.median_us),
+                     50 * (row.ci95_us->high - row.ci95_us->low) / *row.median_us);
 }
 
-std::string speedup_cell(const Row& row) {
-  if (!row.speedup) return cell("");
-  if (row.verdict == Verdict::baseline || !row.speedup_ci95)
-    return cell(fmt::format("{:.2f}×", *row.speedup));
-  return cell(fmt::format("{:.2f}× <small>{:.2f}–{:.2f}</small>", *row.speedup, row.speedup_ci95->low,
-                          row.speedup_ci95->high));
+std::string share_html(const Row& row) {
+  if (!row.roofline) return "";
+  return fmt::format("{:.0f} %<span class='bar'><i style='width:{:.0f}%'></i></span>", 100 * *row.roofline,
+                     std::min(100.0, 100 * *row.roofline));
 }
 
-std::string error_cell(const Row& row) {
-  if (!row.max_rel_err || !row.tolerance) return cell("");
-  if (*row.tolerance == 0 && *row.max_rel_err == 0) return cell("exact");
-  if (*row.max_rel_err == 0) return cell(fmt::format("0 <small>of {:.1e}</small>", *row.tolerance));
-  return cell(fmt::format("{:.1e} <small>of {:.1e}</small>", *row.max_rel_err, *row.tolerance));
+std::string speedup_html(const Row& row) {
+  if (!row.speedup) return "";
+  if (row.verdict == Verdict::baseline || !row.speedup_ci95) return fmt::format("{:.2f}×", *row.speedup);
+  return fmt::format("{:.2f}× <small>{:.2f}–{:.2f}</small>", *row.speedup, row.speedup_ci95->low,
+                     row.speedup_ci95->high);
+}
+
+std::string error_html(const Row& row) {
+  if (!row.max_rel_err || !row.tolerance) return "";
+  if (*row.tolerance == 0 && *row.max_rel_err == 0) return "exact";
+  if (*row.max_rel_err == 0) return fmt::format("0 <small>of {:.1e}</small>", *row.tolerance);
+  return fmt::format("{:.1e} <small>of {:.1e}</small>", *row.max_rel_err, *row.tolerance);
+}
+
+std::vector<Cell> cells_of(const Row& row) {
+  return {{"call ± 95 %", time_html(row)},
+          {"its device time", device_time_text(row)},
+          {"samples", row.samples > 0 ? fmt::format("{}", row.samples) : ""},
+          {"rate", row.verdict == Verdict::no_memory ? "−1" : escape_html(short_rate_text(row))},
+          {"of the roofline", share_html(row)},
+          {"speedup", speedup_html(row)},
+          {"worst error, bound", error_html(row)}};
+}
+
+// The rows of each workload together, in the order of its first.
+std::vector<const Row*> by_workload(const RunRecord& run) {
+  const auto name = [](const Row& row) {
+    return fmt::format("{} {} {} {}", row.target, row.shape, row.dtype, row.device);
+  };
+  std::map<std::string, std::size_t> places;
+  std::vector<std::vector<const Row*>> groups;
+  for (const Row& row : run.rows) {
+    const auto [at, added] = places.emplace(name(row), groups.size());
+    if (added) groups.emplace_back();
+    groups[at->second].push_back(&row);
+  }
+  std::vector<const Row*> rows;
+  for (const auto& group : groups) rows.insert(rows.end(), group.begin(), group.end());
+  return rows;
 }
 
 std::string table(const RunRecord& run) {
-  std::string html =
-      "<div class='scroll'><table><thead><tr><th class='l'>workload</th><th class='l'>shape</th><th "
-      "class='l'>dtype</th>"
-      "<th class='l'>device</th><th class='l'>contender</th><th>call ± 95 "
-      "%</th><th>its device time</th><th>samples</th><th>rate</th>"
-      "<th>of the roofline</th><th>speedup</th><th>worst error, bound</th><th "
-      "class='l'>verdict</th>"
-      "</tr></thead><tbody>\n";
+  std::string html = "<div class='scroll'><table><thead><tr><th class='l'>contender</th>";
+  for (const Cell& cell : cells_of(Row{})) html += fmt::format("<th>{}</th>", cell.what);
+  html += "<th class='l'>verdict</th></tr></thead><tbody>\n";
   std::string last;
-  for (const Row& row : run.rows) {
-    const std::string workload = fmt::format("{} {} {} {}", row.target, row.shape, row.dtype, row.device);
-    const bool first = workload != last;
+  for (const Row* row : by_workload(run)) {
+    const std::string workload =
+        fmt::format("<b>{}</b> {} {} <span class='muted'>{}</span>", escape_html(row->target),
+                    escape_html(row->shape), escape_html(row->dtype), escape_html(row->device));
+    if (workload != last)
+      html += fmt::format("<tr class='first'><th class='l' colspan='9' scope='rowgroup'>{}</th></tr>\n",
+                          workload);
     last = workload;
-    html += fmt::format("<tr{}>", first ? " class='first'" : "");
-    for (const std::string* text : {&row.target, &row.shape, &row.dtype, &row.device}) {
-      html += fmt::format("<td class='l'>{}</td>", first ? escape_html(*text) : "");
-    }
-    html += fmt::format("<td class='l'>{}</td>", escape_html(row.contender));
-    html += time_cell(row) + cell(device_time_text(row)) +
-            cell(row.samples > 0 ? fmt::format("{}", row.samples) : "");
-    html += row.verdict == Verdict::no_memory
-                ? cell("−1")
-                : cell(row.rate ? fmt::format("{:.4g} {}", *row.rate, escape_html(row.unit)) : "");
-    html += share_cell(row) + speedup_cell(row) + error_cell(row);
-    html += fmt::format("<td class='l {}'>{}</td></tr>\n", verdict_class(row.verdict), name(row.verdict));
-    if (!row.note.empty())
-      html += fmt::format("<tr><td colspan='4'></td><td class='note' colspan='9'>{}</td></tr>\n",
-                          escape_html(row.note));
+    html += fmt::format("<tr class='row'><th class='l' scope='row'>{}</th>", escape_html(row->contender));
+    for (const Cell& cell : cells_of(*row)) html += text_of(cell);
+    html += fmt::format("<td class='l {}' data-what='verdict'><span>{}</span></td></tr>\n",
+                        verdict_class(row->verdict), name(row->verdict));
+    if (!row->note.empty())
+      html += fmt::format("<tr><td class='note' colspan='9'>{}</td></tr>\n", escape_html(row->note));
   }
   return html + "</tbody></table></div>\n";
 }
 
-std::string figure(const Chart& chart) {
-  if (chart.svg.empty()) return "";
-  return fmt::format("<figure><h2>{}</h2>\n{}<figcaption>{}</figcaption></figure>\n",
-                     escape_html(chart.title), chart.svg, escape_html(chart.caption));
-}
-
-std::string legend(const RunRecord& run, const SeriesStyles& styles) {
-  std::string html = "<div class='legend'>";
-  for (const std::string& contender : contenders_of(run)) {
+// What tells contenders apart by colour alone has the names of the colours above it.
+std::string key(const Chart& chart, const SeriesStyles& styles) {
+  if (chart.key.empty()) return "";
+  std::string html = "<div class='key'>";
+  for (const std::string& contender : chart.key)
     html += fmt::format("<span><i style='background:var(--{})'></i>{}</span>", styles.at(contender),
                         escape_html(contender));
-  }
   return html + "</div>\n";
+}
+
+std::string figure(const Chart& chart, const SeriesStyles& styles) {
+  if (chart.svg.empty()) return "";
+  return fmt::format(
+      "<figure><h2>{}</h2>\n{}<div class='plot'>{}</div><figcaption>{}</figcaption></figure>\n",
+      escape_html(chart.title), key(chart, styles), chart.svg, escape_html(chart.caption));
+}
+
+// "AMD EPYC · NVIDIA H200 · 2026-11-26 · commit …", of what is known.
+std::string origin(const Environment& e) {
+  std::string text;
+  for (const std::string& part :
+       {e.cpu_model, e.gpu_name, e.date, e.git_commit.empty() ? "" : "commit " + e.git_commit})
+    if (!part.empty()) text += (text.empty() ? "" : " · ") + escape_html(part);
+  return text;
 }
 
 std::string conditions(const Environment& e) {
@@ -176,20 +215,17 @@ std::vector<std::string> devices_of(const RunRecord& run) {
 
 std::string render_html(const RunRecord& run, const std::string& title) {
   const SeriesStyles styles = series_styles(run);
-  const Environment& e = run.environment;
   std::string html = fmt::format(
       "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
       "<meta name='viewport' content='width=device-width, "
       "initial-scale=1'><title>{0}</title>\n<style>{1}{2}{3}{4}</style></head>\n"
-      "<body><main><h1>{0}</h1>\n<p class='muted'>{5}{6} · {7} · commit {8}</p>\n",
-      escape_html(title), kReportColours, kPageStyle, kChartStyle, series_rules(), escape_html(e.cpu_model),
-      e.gpu_name.empty() ? "" : " · " + escape_html(e.gpu_name), escape_html(e.date),
-      escape_html(e.git_commit));
-  html += tiles(run) + legend(run, styles) + "<div class='charts'>\n";
+      "<body><main><h1>{0}</h1>\n<p class='muted'>{5}</p>\n",
+      escape_html(title), kReportColours, kPageStyle, kChartStyle, series_rules(), origin(run.environment));
+  html += tiles(run) + "<div class='charts'>\n";
   for (const std::string& device : devices_of(run)) {
-    html += figure(share_chart(run, device, styles));
-    html += figure(roofline_chart(run, device, styles));
-    for (const Chart& chart : rate_charts(run, device, styles)) html += figure(chart);
+    html += figure(share_chart(run, device, styles), styles);
+    html += figure(roofline_chart(run, device, styles), styles);
+    for (const Chart& chart : rate_charts(run, device, styles)) html += figure(chart, styles);
   }
   html += "</div>\n" + table(run);
   html += fmt::format(
@@ -203,7 +239,9 @@ std::string render_html(const RunRecord& run, const std::string& title) {
       "is compared with a float64 reference, with fresh inputs and poisoned outputs, before and after "
       "timing.</p>\n",
       100 * kLeastEffect);
-  return html + conditions(e) + "</main></body></html>\n";
+  for (const std::string& note : contender_notes(run))
+    html += fmt::format("<p class='muted'>{}.</p>\n", escape_html(note));
+  return html + conditions(run.environment) + "</main></body></html>\n";
 }
 
 }  // namespace tilewright::lab

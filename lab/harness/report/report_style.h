@@ -24,20 +24,29 @@ p { margin:4px 0; } .muted, figcaption { color:var(--muted); font-size:13px; }
 .tile b { display:block; font-size:22px; font-variant-numeric:tabular-nums; } .tile span { color:var(--muted); font-size:13px; }
 .charts { display:grid; grid-template-columns:repeat(auto-fit,minmax(min(560px,100%),1fr)); gap:16px; margin:16px 0; }
 figure { margin:0; background:var(--card); border:1px solid var(--edge); border-radius:10px; padding:16px; }
-svg { width:100%; height:auto; display:block; }
-.legend { display:flex; flex-wrap:wrap; gap:4px 18px; margin:14px 0 0; font-size:14px; }
-.legend i { display:inline-block; width:11px; height:11px; border-radius:50%; margin-right:7px; }
+svg { width:100%; height:auto; display:block; } .plot { overflow-x:auto; }
+.key { display:flex; flex-wrap:wrap; gap:4px 18px; margin:0 0 6px; font-size:13.5px; }
+.key i { display:inline-block; width:11px; height:11px; border-radius:50%; margin-right:7px; }
 .scroll { overflow-x:auto; background:var(--card); border:1px solid var(--edge); border-radius:10px; margin:16px 0; }
 table { border-collapse:collapse; width:100%; font-variant-numeric:tabular-nums; font-size:13.5px; }
 th { text-align:right; font-weight:600; color:var(--muted); padding:10px 9px; border-bottom:1px solid var(--edge); white-space:nowrap; }
 td { text-align:right; padding:4px 9px; white-space:nowrap; } th.l, td.l { text-align:left; }
-tr.first td { border-top:1px solid var(--grid); } td small { color:var(--muted); }
+tr.first th { border-top:1px solid var(--edge); border-bottom:0; color:var(--ink); font-weight:400; padding:9px 9px 3px; }
+tr.row th { border:0; padding:4px 9px 4px 22px; color:var(--ink); font-weight:400; } td small { color:var(--muted); }
 td.note { white-space:normal; color:var(--muted); text-align:left; font-size:13px; padding-top:0; }
 .bar { display:inline-block; height:7px; border-radius:4px; background:var(--edge); width:70px; margin-left:8px; vertical-align:middle; }
 .bar i { display:block; height:7px; border-radius:4px; background:var(--s1); }
 .good { color:var(--good); } .warn { color:var(--warn); } .bad { color:var(--bad); font-weight:600; }
 details { margin:14px 0; } summary { cursor:pointer; font-weight:600; } dl { display:grid; grid-template-columns:max-content 1fr; gap:2px 18px; }
 dt { color:var(--muted); } dd { margin:0; overflow-wrap:anywhere; }
+@media (max-width:760px) {
+  svg { min-width:600px; } main { padding:20px 12px 40px; } figure { padding:12px; } .tile { flex:1 1 40%; min-width:0; padding:8px 12px; }
+  dl { grid-template-columns:1fr; } dd { margin:0 0 6px; }
+  table, tbody, tr, td, th { display:block; } thead { display:none; } th, td { white-space:normal; }
+  tr.row { padding:2px 12px 10px; } tr.row th { padding:6px 0 2px; font-weight:600; } tr.first th { padding:10px 12px 2px; }
+  tr.row td, tr.row td.l { display:flex; justify-content:space-between; gap:12px; text-align:right; padding:1px 0; }
+  tr.row td::before { content:attr(data-what); color:var(--muted); } td.note { padding:0 12px 10px; }
+}
 )css";
 
 // What a chart needs, on the page and as a file of its own.
@@ -46,7 +55,7 @@ svg text { font:11.5px system-ui,sans-serif; fill:var(--muted); }
 svg .axis { font-size:12px; } svg .label { paint-order:stroke; stroke:var(--card); stroke-width:4px; stroke-linejoin:round; } svg .ink { fill:var(--ink); } svg .grid { stroke:var(--grid); stroke-width:1; }
 svg .line { fill:none; stroke-width:2; } svg .ceiling { stroke:var(--muted); stroke-width:1; stroke-dasharray:4 4; }
 svg .strong { stroke-width:1.6; stroke:var(--ink); } svg .dot { stroke:var(--card); stroke-width:1.2; }
-svg .title { font-size:14px; font-weight:600; } svg .card { fill:var(--card); }
+svg .name { font-size:11px; paint-order:stroke; stroke:var(--card); stroke-width:3px; stroke-linejoin:round; } svg .title { font-size:14px; font-weight:600; } svg .card { fill:var(--card); }
 )css";
 
 }  // namespace tilewright::lab

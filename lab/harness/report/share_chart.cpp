@@ -17,6 +17,7 @@ constexpr double kLine = 26, kEnd = 20, kHead = 8;  // height of a line, margins
 struct Workloads {
   std::vector<std::string> names;
   std::vector<std::pair<std::size_t, const Row*>> dots;  // line, row
+  bool sweeps = false;                                   // smaller sizes were left out
 };
 
 Workloads workloads_of(const RunRecord& run, const std::string& device) {
@@ -28,7 +29,49 @@ Workloads workloads_of(const RunRecord& run, const std::string& device) {
     if (it == found.names.end()) it = found.names.insert(it, workload);
     found.dots.emplace_back(static_cast<std::size_t>(it - found.names.begin()), row);
   }
+  found.sweeps = leaves_out_sizes(run, device);
   return found;
+}
+
+struct Dot {
+  double x = 0;
+  const Row* row = nullptr;
+};
+
+// The dots of a line with their contenders' names: those that are too close for names between them have
+// theirs together, in their order, behind the last or, where there is no room, before the first.
+std::string draw_dots(std::vector<Dot> dots, double y, double left, const SeriesStyles& styles) {
+  constexpr double kGap = 10, kCharacter = 6.2;
+  std::stable_sort(dots.begin(), dots.end(), [](const Dot& a, const Dot& b) { return a.x < b.x; });
+  std::string svg;
+  for (const Dot& dot : dots)
+    svg += fmt::format("<circle class='dot {}' cx='{:.1f}' cy='{:.1f}' r='5.5'><title>{}</title></circle>\n",
+                       styles.at(dot.row->contender), dot.x, y, escape_html(tooltip(*dot.row)));
+  const auto width = [](const std::string& text) {
+    return kGap + kCharacter * static_cast<double>(display_width(text));
+  };
+  double free_from = left;  // what is to the left of it has text
+  for (std::size_t first = 0, end = 0; first < dots.size(); first = end) {
+    std::string text = dots[first].row->contender;
+    for (end = first + 1; end < dots.size() && dots[end].x - dots[end - 1].x < width(text) + kGap; ++end)
+      text += ", " + dots[end].row->contender;
+    const double behind = dots[end - 1].x + kGap, before = dots[first].x - kGap;
+    const double limit = end < dots.size() ? dots[end].x - kGap : static_cast<double>(kChartWidth);
+    if (behind + width(text) - kGap <= limit) {
+      svg += fmt::format("<text class='name' x='{:.1f}' y='{:.1f}'>{}</text>\n", behind, y + 4,
+                         escape_html(text));
+      free_from = behind + width(text);
+    } else if (before - width(text) >= free_from) {
+      svg += fmt::format("<text class='name' x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text>\n", before,
+                         y + 4, escape_html(text));
+    }
+  }
+  return svg;
+}
+
+constexpr std::size_t kMostCharacters = 50;  // of a workload's name: what 360 units have room for
+std::string fitting(const std::string& name) {
+  return name.size() <= kMostCharacters ? name : name.substr(0, kMostCharacters - 1) + "…";
 }
 
 struct Drawing {
@@ -40,7 +83,7 @@ Drawing draw_shares(const Workloads& workloads, const SeriesStyles& styles) {
   double most = 1;
   for (const auto& [line, row] : workloads.dots) most = std::max(most, *row->roofline);
   std::size_t longest = 0;  // characters of a workload's name
-  for (const std::string& name : workloads.names) longest = std::max(longest, name.size());
+  for (const std::string& name : workloads.names) longest = std::max(longest, display_width(fitting(name)));
   const double names = std::clamp(6.6 * static_cast<double>(longest) + 20, 120.0, 360.0);
   const double high = std::min(1.2, most), span = kChartWidth - names - kEnd;
   const double bottom = kHead + kLine * static_cast<double>(workloads.names.size());
@@ -55,29 +98,19 @@ Drawing draw_shares(const Workloads& workloads, const SeriesStyles& styles) {
   }
   for (std::size_t i = 0; i < workloads.names.size(); ++i) {
     const double y = middle(i);
-    body += fmt::format("<text class='label ink' x='{}' y='{:.1f}' text-anchor='end'>{}</text>", names - 12,
-                        y + 4, escape_html(workloads.names[i]));
+    const std::string &whole = workloads.names[i], shown = fitting(whole);
+    body += fmt::format("<text class='label ink' x='{}' y='{:.1f}' text-anchor='end'>{}{}</text>", names - 12,
+                        y + 4, escape_html(shown),
+                        shown == whole ? "" : fmt::format("<title>{}</title>", escape_html(whole)));
     body += svg_line("grid", {names, y}, {kChartWidth - kEnd, y});
   }
-  for (const auto& [line, row] : workloads.dots) {
-    body +=
-        fmt::format("<circle class='dot {}' cx='{:.1f}' cy='{:.1f}' r='5.5'><title>{}</title></circle>\n",
-                    styles.at(row->contender), at(*row->roofline), middle(line), escape_html(tooltip(*row)));
+  for (std::size_t i = 0; i < workloads.names.size(); ++i) {
+    std::vector<Dot> dots;
+    for (const auto& [line, row] : workloads.dots)
+      if (line == i) dots.push_back({at(*row->roofline), row});
+    body += draw_dots(std::move(dots), middle(i), names, styles);
   }
   return {body, bottom + 26};
-}
-
-std::string draw_legend(const RunRecord& run, const SeriesStyles& styles, double y) {
-  std::string svg;
-  double x = 20;
-  for (const std::string& contender : contenders_of(run)) {
-    svg += fmt::format("<circle class='dot {}' cx='{:.1f}' cy='{:.1f}' r='5.5'/>", styles.at(contender), x,
-                       y - 4);
-    svg +=
-        fmt::format("<text class='ink' x='{:.1f}' y='{:.1f}'>{}</text>\n", x + 10, y, escape_html(contender));
-    x += 30 + 7 * static_cast<double>(display_width(contender));
-  }
-  return svg;
 }
 
 }  // namespace
@@ -87,7 +120,9 @@ Chart share_chart(const RunRecord& run, const std::string& device, const SeriesS
   if (workloads.names.empty()) return {};
   const Drawing drawing = draw_shares(workloads, styles);
   return {fmt::format("Share of the roofline, {}", device),
-          "100 % is the least time that the measured ceilings allow for the compulsory work.",
+          fmt::format("Medians of calls. 100 % is the least time that the ceilings allow for the compulsory "
+                      "work{}.",
+                      workloads.sweeps ? "; of a workload at four sizes or more the largest is shown" : ""),
           fmt::format("<svg viewBox='0 0 {} {:.0f}' role='img' aria-label='share of the roofline' "
                       "xmlns='http://www.w3.org/2000/svg'>\n{}</svg>\n",
                       kChartWidth, drawing.height, drawing.body)};
@@ -97,7 +132,7 @@ std::string share_picture(const RunRecord& run, const std::string& title) {
   const SeriesStyles styles = series_styles(run);
   const Workloads workloads = run.rows.empty() ? Workloads{} : workloads_of(run, run.rows.front().device);
   if (workloads.names.empty()) return "";
-  constexpr double kTitle = 26, kLegend = 50, kTop = 60;  // baselines of the two, and where the chart begins
+  constexpr double kTitle = 26, kTop = 40;  // its baseline, and where the chart begins
   const Drawing drawing = draw_shares(workloads, styles);
   const double height = kTop + drawing.height;
   std::string svg = fmt::format(
@@ -106,7 +141,6 @@ std::string share_picture(const RunRecord& run, const std::string& title) {
       kChartWidth, height, escape_html(title), kReportColours, kChartStyle, series_rules());
   svg += fmt::format("<rect class='card' width='{}' height='{:.0f}' rx='10'/>\n", kChartWidth, height);
   svg += fmt::format("<text class='ink title' x='15' y='{}'>{}</text>\n", kTitle, escape_html(title));
-  svg += draw_legend(run, styles, kLegend);
   svg += fmt::format("<g transform='translate(0,{})'>\n{}</g>\n</svg>\n", kTop, drawing.body);
   return svg;
 }

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -29,19 +30,13 @@ Times times_of(const Figures& figures) {
   return both ? Times::of_calls_and_device : Times::of_calls;
 }
 
-std::string median_cell(const Row* row, Times times) {
+// Every time of a line is in one unit: that of the least.
+std::string median_cell(const Row* row, Times times, double like_us) {
   if (!row) return "";
   if (!row->median_us) return std::string(name(row->verdict));
-  std::string text = trimmed(time_text(*row->median_us));
-  if (times == Times::of_calls_and_device) text += " / " + trimmed(device_time_text(*row));
+  std::string text = trimmed(time_text(*row->median_us, like_us));
+  if (times == Times::of_calls_and_device) text += " / " + trimmed(device_time_text(*row, like_us));
   return row->chosen.empty() ? text : fmt::format("{} ({})", text, row->chosen);
-}
-
-std::string rate_cell(const Row& row) {
-  if (!row.rate) return "";
-  const bool large = *row.rate >= 1e4;  // GB/s or GFLOP/s
-  return fmt::format("{:.4g} {}{}", large ? *row.rate / 1e3 : *row.rate, large ? "T" : "G",
-                     row.unit.empty() ? "" : row.unit.substr(1));
 }
 
 // A line of the table: what one run measured of one workload.
@@ -51,6 +46,11 @@ struct Line {
   bool takes(const Figure& figure) const {
     return workload_name(first->row) == workload_name(figure.row) && first->row.device == figure.row.device &&
            first->date == figure.date && first->commit == figure.commit;
+  }
+  double least_us() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [contender, row] : by_contender) least = std::min(least, row->median_us.value_or(least));
+    return least;
   }
 };
 
@@ -91,11 +91,12 @@ std::string render_summary(const Figures& figures) {
     std::vector<std::string> cells = {workload_name(line.first->row)};
     for (const std::string& contender : contenders) {
       const auto it = line.by_contender.find(contender);
-      cells.push_back(median_cell(it == line.by_contender.end() ? nullptr : it->second, times));
+      cells.push_back(
+          median_cell(it == line.by_contender.end() ? nullptr : it->second, times, line.least_us()));
     }
     const auto shown = line.by_contender.find(contenders.empty() ? "" : contenders.front());
     const Row* row = shown == line.by_contender.end() ? nullptr : shown->second;
-    if (!contenders.empty()) cells.push_back(row ? rate_cell(*row) : "");
+    if (!contenders.empty()) cells.push_back(row ? short_rate_text(*row) : "");
     cells.push_back(row && row->roofline ? fmt::format("{:.0f} %", 100 * *row->roofline) : "");
     cells.push_back(line.first->date.substr(0, line.first->date.find('T')));
     table.row(std::move(cells));

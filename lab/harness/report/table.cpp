@@ -157,16 +157,48 @@ std::string csv_interval(const std::optional<Interval>& value) {
 
 }  // namespace
 
-std::string time_text(double us) {
-  const double scaled = us >= 1e6 ? us / 1e6 : us >= 1e3 ? us / 1e3 : us;
-  const std::string_view unit = us >= 1e6 ? "s" : us >= 1e3 ? "ms" : "us";
-  const int digits = scaled < 9.9995 ? 3 : scaled < 99.995 ? 2 : scaled < 999.95 ? 1 : 0;
+std::string time_text(double us) { return time_text(us, us); }
+
+std::string time_text(double us, double like_us) {
+  const double unit_us = like_us >= 1e6 ? 1e6 : like_us >= 1e3 ? 1e3 : 1;
+  const std::string_view unit = like_us >= 1e6 ? "s" : like_us >= 1e3 ? "ms" : "us";
+  const double scaled = us / unit_us;
+  // Four digits, of what is less than 1 in its unit, too.
+  int digits = scaled < 9.9995 ? 3 : scaled < 99.995 ? 2 : scaled < 999.95 ? 1 : 0;
+  for (double small = scaled; small > 0 && small < 0.99995 && digits < 7; small *= 10) ++digits;
   return fmt::format("{:.{}f} {:<2}", scaled, digits, unit);
 }
 
-std::string device_time_text(const Row& row) {
-  if (row.device_us) return time_text(*row.device_us);
+std::string device_time_text(const Row& row) { return device_time_text(row, row.median_us.value_or(0)); }
+
+std::string device_time_text(const Row& row, double like_us) {
+  if (row.device_us) return time_text(*row.device_us, like_us);
   return std::string(row.median_us && row.calls_are_work() ? "=" : kNothing);
+}
+
+std::string short_rate_text(const Row& row) {
+  if (!row.rate) return "";
+  const bool large = *row.rate >= 1e4 && row.unit.starts_with("G");  // GB/s or GFLOP/s
+  return fmt::format("{:.4g} {}", large ? *row.rate / 1e3 : *row.rate,
+                     large ? "T" + row.unit.substr(1) : row.unit);
+}
+
+std::vector<std::string> contender_notes(const RunRecord& run) {
+  const auto takes_part = [&](std::string_view contender) {
+    return std::any_of(run.rows.begin(), run.rows.end(),
+                       [&](const Row& row) { return row.contender == contender; });
+  };
+  std::vector<std::string> notes;
+  if (takes_part("eager"))
+    notes.emplace_back(
+        "eager: the program as written, each of our calls at once and as a kernel of its own; a composite "
+        "(softmax, a norm, gelu) is one call, and one kernel");
+  if (takes_part("decomposed"))
+    notes.emplace_back(
+        "decomposed: each primitive operation a kernel of its own (softmax: max, subtract, exp, sum, "
+        "divide), "
+        "as where no composite is one kernel");
+  return notes;
 }
 
 std::string render_table(const RunRecord& run, const TableOptions& options) {
@@ -176,6 +208,7 @@ std::string render_table(const RunRecord& run, const TableOptions& options) {
     if (!row.note.empty())
       text += wrapped(fmt::format("  {}/{}: {}", workload_text(row), row.contender, row.note), width);
   }
+  for (const std::string& note : contender_notes(run)) text += wrapped(note, width);
   text += fmt::format(
       "harness: at most {:.3f} us of each iteration are the frame's own (included in the medians)\n",
       run.environment.frame_us);

@@ -33,9 +33,15 @@ class TextTable {
 // Characters on screen of UTF-8 text; escape sequences have none.
 std::size_t display_width(std::string_view text);
 std::string time_text(double us);  // four digits: "12.34 us", "1.204 ms", "2.310 s"
+// The same in the unit in which `like_us` is written: what stands in one line is read together.
+std::string time_text(double us, double like_us);
 
-// "=": the calls are the work, and there is no second time. "–": there should be one and is none.
+// In the unit of the row's call. "=": the calls are the work, and there is no second time. "–": there should
+// be one and is none.
 std::string device_time_text(const Row& row);
+std::string device_time_text(const Row& row, double like_us);
+// "4120 GB/s", "36.75 TFLOP/s"; empty where there is none.
+std::string short_rate_text(const Row& row);
 
 struct TableOptions {
   int width = 140;
@@ -44,6 +50,8 @@ struct TableOptions {
 // Workload, contender, time of a call ± 95 % interval, the device's own time, rate, share of the roofline,
 // speedup over the baseline with its interval, worst error / bound, verdict; below it the notes, and the
 // harness's own share of an iteration.
+// What contenders of the run are that its reader cannot know, a sentence each: "eager: …".
+std::vector<std::string> contender_notes(const RunRecord& run);
 std::string render_table(const RunRecord& run, const TableOptions& options = {});
 std::string render_markdown(const std::vector<Row>& rows);
 std::string render_csv(const std::vector<Row>& rows);  // one column per JSON field, intervals as two

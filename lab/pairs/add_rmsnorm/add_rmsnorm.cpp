@@ -54,6 +54,7 @@ Result<PairInstance> make_add_rmsnorm(const Knobs& knobs, LabDevice& device) {
                 shape,
                 {.storage = dtype, .reduction = columns, .operations = 10, .storage_roundings = 2}}};
   w.cost = cost_of(w.inputs, w.outputs, 5.0 * static_cast<double>(shape.size()));
+  w.composites = true;
   w.function = [](const std::vector<Tensor>& in) { return std::vector{rms_norm(in[0] + in[1], in[2])}; };
   w.tile = [=](const LabDevice&) { return add_rmsnorm_kernel(rows, columns, dtype); };
   w.reference = [=](const HostArrays& in, ThreadPool& pool) {

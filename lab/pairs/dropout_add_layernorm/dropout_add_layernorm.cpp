@@ -69,6 +69,7 @@ Result<PairInstance> make_dropout_add_layernorm(const Knobs& knobs, LabDevice& d
                 {.storage = dtype, .reduction = s.columns, .operations = 14, .storage_roundings = 3}}};
   w.cost = cost_of(w.inputs, w.outputs, 10.0 * static_cast<double>(shape.size()));
   w.cost.vector[DType::i32] = 25.0 * static_cast<double>(shape.size());  // Philox: a quarter of 100 a word
+  w.composites = true;
   w.function = [p = s.p](const std::vector<Tensor>& in) {
     return std::vector{layer_norm(in[1] + dropout(in[0], in[4], p), in[2], in[3])};
   };

@@ -51,6 +51,7 @@ Result<PairInstance> make_layernorm_gelu(const Knobs& knobs, LabDevice& device) 
                 shape,
                 {.storage = dtype, .reduction = columns, .operations = 24, .storage_roundings = 2}}};
   w.cost = cost_of(w.inputs, w.outputs, 30.0 * static_cast<double>(shape.size()));
+  w.composites = true;
   w.function = [](const std::vector<Tensor>& in) {
     return std::vector{gelu_tanh(layer_norm(in[0], in[1], in[2]))};
   };

@@ -46,6 +46,7 @@ Result<PairInstance> make_softmax(const Knobs& knobs, LabDevice& device) {
   // x − max is rounded before exp takes it: with |x − max| ≤ 16 that is 16 roundings of the result.
   w.outputs = {{"y", dtype, shape, {.storage = dtype, .reduction = columns, .operations = 28}}};
   w.cost = cost_of(w.inputs, w.outputs, 14.0 * static_cast<double>(rows * columns));
+  w.composites = true;
   w.function = [](const std::vector<Tensor>& in) { return std::vector{softmax(in[0])}; };
   w.tile = [rows, columns, dtype](const LabDevice&) { return softmax_kernel(rows, columns, dtype); };
   w.reference = [rows, columns](const HostArrays& in, ThreadPool& pool) {

@@ -81,6 +81,7 @@ Result<PairInstance> make_swiglu_mlp(const Knobs& knobs, LabDevice& device) {
       6.0 * static_cast<double>(s.rows) * static_cast<double>(s.width) * static_cast<double>(s.hidden);
   w.cost = product_cost(w.inputs, w.outputs, flops, dtype);
   w.unit = "GFLOP/s";
+  w.composites = true;
   w.function = [](const std::vector<Tensor>& in) {
     return std::vector{matmul(silu(matmul(in[0], in[1])) * matmul(in[0], in[2]), in[3])};
   };

@@ -1,0 +1,41 @@
+// The subcommands and options of tw as plain data, read from what CLI11 parses and prints as --help: the one
+// table that completion and the page of the manual are made from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tilewright::tw {
+
+// What comes after an option, or stands where a subcommand expects it. `kind` is the word of --help for it:
+// "FILE", "DEVICE", "INT"; empty for a flag.
+struct CommandValue {
+  std::string kind;
+  std::vector<std::string> words;  // what it may be, or (with files) begin with; empty: not known
+};
+
+struct CommandOption {
+  std::vector<std::string> names;  // "-o", "--output"; of a positional its name alone
+  CommandValue value;
+  std::string about;
+  bool required = false;
+  friend bool operator==(const CommandOption&, const CommandOption&);
+};
+
+struct Command {
+  std::string path;  // "tw bench run"
+  std::string name;  // "run"
+  std::string about, footer;
+  std::vector<CommandOption> options, positionals;
+  std::vector<Command> subcommands;
+};
+
+Command command_tree(const CLI::App& app);
+// The command and all below it, each before its subcommands.
+std::vector<const Command*> all_commands(const Command& root);
+
+}  // namespace tilewright::tw

@@ -1,0 +1,62 @@
+// Options and files of results.
+#include "tw/output.h"
+
+#include <tilewright/base/error.h>
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+#include "base/safe_file.h"
+
+namespace tilewright::tw {
+
+namespace {
+
+constexpr SafeFileOptions kWriting = {.make_folders = true};
+
+}  // namespace
+
+void add_output_file(CLI::App& sub, OutputOptions& options, const std::string& about) {
+  sub.add_option("-o,--output", options.path, about)->type_name("FILE");
+}
+
+void add_quiet(CLI::App& sub, OutputOptions& options) {
+  sub.add_flag("-q,--quiet", options.quiet, "Say nothing of progress on standard error");
+}
+
+void add_output_options(CLI::App& sub, OutputOptions& options, const std::string& json) {
+  sub.add_flag("--json", options.json, "Print JSON instead of text: " + json);
+  add_output_file(sub, options);
+  add_quiet(sub, options);
+}
+
+void check_output(const OutputOptions& options) {
+  if (options.path.empty()) return;
+  if (const auto file = SafeFile::create(options.path, kWriting); !file)
+    throw Error(fmt::format("--output {}: {}", options.path, file.error().message));
+}
+
+void write_results(const OutputOptions& options, std::string_view text) {
+  if (options.path.empty()) {
+    fmt::print("{}", text);
+  } else if (const Status written = write_safely(options.path, text, kWriting); !written) {
+    throw std::runtime_error("--output " + written.error().message);
+  }
+}
+
+std::FILE* remarks(const OutputOptions& options) {
+  if (options.is_shown()) return stdout;
+  return options.quiet ? nullptr : stderr;
+}
+
+bool has_colours(int stream) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return isatty(stream) != 0 && (no_colour == nullptr || *no_colour == 0);
+}
+
+}  // namespace tilewright::tw
