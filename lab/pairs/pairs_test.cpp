@@ -205,6 +205,26 @@ TEST(Documents, AreOfRandomLengthsThatAddUp) {
   EXPECT_EQ(random_documents(1, 1, 1), (std::vector<Index>{0}));
 }
 
+TEST(Pairs, WithCompositesAreTimedDecomposedToo) {
+  OpenDevice open = open_lab_device({.device = "cpu", .cache_directory = ""});
+  const std::vector<Pair> pairs = all_pairs();
+  std::set<std::string> decomposed;
+  for (const Job& job : tiny_jobs(pairs)) {
+    if (decomposed.contains(job.pair->name) || (job.pair->name != "softmax" && job.pair->name != "elu"))
+      continue;
+    const PairInstance instance = job.pair->make(job.knobs, open.device).value();
+    for (const Contender& contender : instance.contenders)
+      if (contender.name == "decomposed") decomposed.insert(job.pair->name);
+  }
+  EXPECT_EQ(decomposed, std::set<std::string>{"softmax"});
+  // Max, subtract, exp, sum, divide: what the contender runs is no one kernel.
+  const CompiledList by_parts =
+      compile(TensorFunction([](const std::vector<Tensor>& in) { return std::vector{softmax(in[0])}; }),
+              {.fuse = false});
+  by_parts(std::vector{open.context->randn({4, 64})});
+  EXPECT_GE(by_parts.report().at(0).kernels.size(), 5u);
+}
+
 TEST(Pairs, AllAreRightOnTheCpu) { expect_verified("cpu"); }
 
 // --- the frame they share

@@ -47,6 +47,16 @@ TEST(TextTable, TheFirstColumnGivesWay) {
   EXPECT_NE(table.to_string(20).find("a_very_long_…  12345"), std::string::npos) << table.to_string(20);
 }
 
+TEST(RenderTable, SaysWhatEagerIsWhereItTakesPart) {
+  RunRecord run = synthetic::sample_run();
+  EXPECT_NE(render_table(run).find("eager: the program as written"), std::string::npos);
+  EXPECT_EQ(render_table(run).find("decomposed: "), std::string::npos);
+  run.rows[2].contender = "decomposed";
+  EXPECT_NE(render_table(run).find("decomposed: each primitive operation"), std::string::npos);
+  std::erase_if(run.rows, [](const Row& row) { return row.contender == "eager"; });
+  EXPECT_EQ(render_table(run).find("eager: "), std::string::npos);
+}
+
 TEST(RenderTable, FitsTheTerminal) {
   RunRecord run = synthetic::sample_run();
   run.rows[0].target = "a_workload_with_a_name_that_is_far_too_long_for_any_terminal_table";
