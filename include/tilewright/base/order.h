@@ -11,7 +11,7 @@ namespace tilewright {
 // Equal elements, -0 and +0 among them, keep their order either way.
 enum class Order : std::uint8_t { ascending, descending };
 
-constexpr std::string_view name(Order order) {
+constexpr std::string_view name(Order order) {  // "ascending" or "descending"
   return order == Order::ascending ? "ascending" : "descending";
 }
 
