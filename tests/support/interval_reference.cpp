@@ -1,6 +1,7 @@
 // Evaluates a graph node by node on the ends of intervals, by each row's own float64 function.
 #include "support/interval_reference.h"
 
+#include "ops/combine.h"
 #include "ops/rows.h"
 #include "support/interval_tensor.h"
 
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace tilewright::test {
 
@@ -79,6 +81,8 @@ class Evaluation {
       case OpClass::scatter_add:
       case OpClass::scatter_add_along:
         return with_error(n, scattered(n));
+      case OpClass::argsort:
+        return exact ? at_once(n) : sorted_positions(n);
       case OpClass::constant:
         return constant(n);
       default:
@@ -110,6 +114,7 @@ class Evaluation {
   IntervalTensor reduced(const Node& n, bool exact) {
     const IntervalTensor& x = operand(n, 0);
     if (n.op == &ops::kArgmax || n.op == &ops::kArgmin) return exact ? at_once(n) : extreme_index(n);
+    if (n.op == &ops::kCumprod && !exact && x.is_float() && !x.any_unknown()) return running_product(n);
     const bool sums = n.op == &ops::kSum || n.op == &ops::kCumsum;
     const bool rises = sums || n.op == &ops::kMax || n.op == &ops::kMin || n.op == &ops::kAny ||
                        n.op == &ops::kAll || n.op == &ops::kCummax || n.op == &ops::kCummin;
@@ -122,6 +127,64 @@ class Evaluation {
     const Index terms = n.op == &ops::kSum ? x.low.type.shape.size() / n.type.shape.size()
                                            : n.type.shape[static_cast<int>(n.attrs.integer("axis"))];
     add_roundings(out, evaluate_at(n, {x.magnitude()}), terms);
+    return out;
+  }
+
+  // Products of what is at most 1, in whatever order: each multiplication rounds, and what is below the
+  // normal numbers may be flushed. Larger factors may overflow in one order and not in another.
+  IntervalTensor running_product(const Node& n) {
+    const IntervalTensor& x = operand(n, 0);
+    IntervalTensor out = x;
+    out.low.type = out.high.type = n.type;
+    const int axis = static_cast<int>(n.attrs.integer("axis"));
+    const DType computed = compute_dtype(n.type.dtype);
+    ops::for_each_line(n.type.shape, axis, [&](Index first, Index stride) {
+      double low = 1, high = 1;
+      bool known = true;
+      for (Index i = 0; i < n.type.shape[axis]; ++i) {
+        const auto at = static_cast<std::size_t>(first + i * stride);
+        const double a = x.low.f[at], b = x.high.f[at];
+        known = known && std::fabs(a) <= 1 && std::fabs(b) <= 1;
+        if (!known) {
+          out.forget(at);
+          continue;
+        }
+        const auto [least, most] = std::minmax({low * a, low * b, high * a, high * b});
+        low = least, high = most;
+        const double terms = static_cast<double>(i + 1);
+        const double error = terms * (unit_roundoff(computed) * std::max(std::fabs(low), std::fabs(high)) +
+                                      min_normal(computed));
+        out.low.f[at] = low - error, out.high.f[at] = high + error;
+      }
+    });
+    return out;
+  }
+
+  // A place of a sorted line is known where the element there lies apart from all others of its line, or, of
+  // exact ones, is equal to some: by the order of the lows all before it are lower, all behind it higher.
+  IntervalTensor sorted_positions(const Node& n) {
+    const IntervalTensor& x = operand(n, 0);
+    const int axis = static_cast<int>(n.attrs.integer("axis"));
+    const Index length = n.type.shape[axis];
+    std::vector<std::size_t> unknown;
+    IntervalTensor out{eval_end(n, &IntervalTensor::low), eval_end(n, &IntervalTensor::high)};
+    const auto end = [&](const HostTensor& of, std::size_t i) {
+      return of.f.empty() ? static_cast<double>(of.i[i]) : std::isnan(of.f[i]) ? kEndless : of.f[i];
+    };
+    ops::for_each_line(n.type.shape, axis, [&](Index first, Index stride) {
+      const auto place = [&](Index r) { return static_cast<std::size_t>(first + r * stride); };
+      const auto element = [&](Index r) { return place(out.low.i[place(r)]); };
+      for (Index r = 0; r < length; ++r) {
+        bool apart = out.low.i[place(r)] == out.high.i[place(r)];
+        for (Index other = 0; apart && other < length; ++other) {
+          const std::size_t a = element(r), b = element(other);
+          const bool overlap = end(x.low, a) <= end(x.high, b) && end(x.low, b) <= end(x.high, a);
+          apart = other == r || !overlap || (x.is_exact(a) && x.is_exact(b));
+        }
+        if (!apart) unknown.push_back(place(r));
+      }
+    });
+    for (const std::size_t i : unknown) out.forget(i);
     return out;
   }
 
@@ -202,8 +265,30 @@ class Evaluation {
     return out;
   }
 
+  // Where `n` takes elements by positions that sort the same elements, the sorted ends: whichever element
+  // stands at a place, it lies between them.
+  std::optional<HostTensor> sorted_by(const Node& n, HostTensor IntervalTensor::* end) {
+    const auto positions = sorting_positions(n.operands[1], n.operands[0], end);
+    if (!positions) return std::nullopt;
+    return evaluate_at(n, {operand(n, 0).*end, *positions});
+  }
+  std::optional<HostTensor> sorting_positions(NodeId id, NodeId sorted, HostTensor IntervalTensor::* end) {
+    const Node& n = graph_.node(id);
+    if (n.op->kind == OpClass::argsort && n.operands[0] == sorted)
+      return evaluate_at(n, {range(sorted).*end});
+    if (n.op->kind != OpClass::slice) return std::nullopt;
+    const auto all = sorting_positions(n.operands[0], sorted, end);
+    return all ? std::optional(evaluate_at(n, {*all})) : std::nullopt;
+  }
+
   IntervalTensor taken(const Node& n) {
-    const IntervalTensor &x = operand(n, 0), &index = operand(n, 1);
+    const IntervalTensor& x = operand(n, 0);
+    IntervalTensor index = operand(n, 1);
+    const auto lowest = sorted_by(n, &IntervalTensor::low), highest = sorted_by(n, &IntervalTensor::high);
+    if (lowest && highest && !x.any_unknown()) return {*lowest, *highest};
+    std::vector<std::size_t> unknown;  // each element of take_along has an index of its own
+    for (std::size_t i = 0; n.op->kind == OpClass::take_along && i < index.size(); ++i)
+      if (index.is_unknown(i)) unknown.push_back(i), index.low.i[i] = index.high.i[i] = 0;
     if (index.any_unknown()) return IntervalTensor::unknown(n.type);
     IntervalTensor out = IntervalTensor::unknown(n.type);
     std::vector<int> nans(out.size());
@@ -213,6 +298,7 @@ class Evaluation {
     }
     for (std::size_t i = 0; i < nans.size(); ++i)
       if (nans[i] > 0) out.forget(i);
+    for (const std::size_t i : unknown) out.forget(i);
     return out;
   }
 
