@@ -69,6 +69,7 @@ std::vector<std::string> option_names(const Command& command) {
 
 std::vector<std::string> subcommand_names(const Command& command) {
   std::vector<std::string> names;
+  names.reserve(command.subcommands.size());
   for (const Command& sub : command.subcommands) names.push_back(sub.name);
   return names;
 }

@@ -1,4 +1,5 @@
 // tw completion and tw man: all that --help says is in them, and the programs that read them do.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -48,7 +49,8 @@ const std::map<std::string, Help>& all_help() {
       const std::string path = left.back();
       left.pop_back();
       const Help& help = (*found)[path] = help_of(path);
-      for (const std::string& sub : help.subcommands) left.push_back(path.empty() ? sub : path + " " + sub);
+      for (const std::string& sub : help.subcommands)
+        left.push_back(path.empty() ? sub : fmt::format("{} {}", path, sub));
     }
     return found;
   }();
@@ -122,6 +124,7 @@ TEST(Completion, OfBashKnowsValuesAndWhereTheLineIs) {
       {"tw roofline table h2", {"h200"}},
       {"tw roofline dot --hw h1", {"h100"}}};
   std::vector<std::string> lines;
+  lines.reserve(expected.size());
   for (const auto& [line, words] : expected) lines.push_back(line);
   const auto offered = completed(lines);
   for (const auto& [line, words] : expected) EXPECT_EQ(offered.at(line), words) << line;
@@ -130,7 +133,7 @@ TEST(Completion, OfBashKnowsValuesAndWhereTheLineIs) {
 TEST(Completion, IsReadByItsShell) {
   std::string missing;
   for (const std::string shell : {"bash", "zsh", "fish"}) {
-    ASSERT_EQ(run_tw("completion " + shell + " -o script." + shell).output, "");
+    ASSERT_EQ(run_tw(fmt::format("completion {0} -o script.{0}", shell)).output, "");
     const std::string text = read_work_file("script." + shell);
     for (const auto& [path, help] : all_help())
       for (const std::string& option : help.options) {
@@ -142,7 +145,7 @@ TEST(Completion, IsReadByItsShell) {
       missing += " " + shell;
       continue;
     }
-    EXPECT_EQ(run_tw("--version >/dev/null; " + shell + " -n script." + shell).output, "") << shell;
+    EXPECT_EQ(run_tw(fmt::format("--version >/dev/null; {0} -n script.{0}", shell)).output, "") << shell;
   }
   const Outcome registered = run_tw("--version >/dev/null; bash -c 'source ./script.bash; complete -p tw'");
   EXPECT_EQ(registered.output, "complete -o default -F _tw tw\n");

@@ -254,6 +254,7 @@ class RowWriter {
                            n.type.dtype);
     } else if (is_row || (is_large(graph_, cut_, id) && (is_plain(n) || is_stretched(n, axis)))) {
       std::vector<NodeId> operands;
+      operands.reserve(n.operands.size());
       for (NodeId o : n.operands) operands.push_back(part(o, axis_of(o, axis)).id);
       result = {&out_, out_.add(*n.op, operands, attrs, n.location)};
     } else if (n.op->kind == OpClass::constant) {
