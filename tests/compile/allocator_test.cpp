@@ -103,8 +103,10 @@ TEST(Allocators, ServeSeveralThreads) {
   {
     Context context({.allocator = memory});
     const auto f = compile([](const Tensor& a) { return exp(a) + 1.0; });
+    constexpr int kThreads = 4;
     std::vector<std::thread> threads;
-    for (int n = 0; n < 4; ++n)
+    threads.reserve(kThreads);
+    for (int n = 0; n < kThreads; ++n)
       threads.emplace_back([&, n] {
         for (int i = 0; i < 50; ++i) EXPECT_EQ(f(context.zeros({n + 1, 16})).shape(), Shape({n + 1, 16}));
       });
