@@ -40,7 +40,7 @@ def shown(right, wrong, family, command):
                 continue
             problem = judging.problem_with(program, library)
             if problem.startswith("result"):
-                return shrinking.shrink(program, problem, library, seconds=10)[0]
+                return shrinking.shrink(program, problem, library, seconds=40)[0]
     finally:
         library.stop()
     return None
