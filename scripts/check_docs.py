@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Fails on a file or a function that our documents name and that is not there: `src/ops/ops.cpp`, `fuse()`, `Jit::load`. Names are
-taken from `code` outside of fenced blocks; links to files are followed too."""
+taken from `code` outside of fenced blocks; links to files are followed too. Marks that a merge left are found as well."""
 import pathlib
 import re
 import sys
@@ -11,12 +11,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", "HACKING.md", "src/README.md", "lab/README.md", "examples/README.md", "CHANGELOG.md", "docs/notes/README.md") + tuple(
     f"docs/{page}.md"
     for page in "README tour commands lab roofline benchmarks attention products rows cpu launches numerics method".split()
-) + tuple(f"docs/guide/{page}.md" for page in "README compile deployment errors files gradients install memory running sizes tensors tile_kernels".split())
+) + tuple(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs/guide").glob("*.md")))
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
 TREE_PATH = re.compile(r"(src|include|lab|tools|tests|tutorial|examples|docs|scripts|cmake)/")
+MERGE_MARK = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
 FUNCTION = re.compile(r"((?:\w+::)*)(\w+)(\(\))?")
 
 
@@ -26,7 +27,10 @@ def all_code():
 
 
 def problems_of(document, words):
-    text = FENCED.sub("", (ROOT / document).read_text())
+    whole = (ROOT / document).read_text()
+    if MERGE_MARK.search(whole):
+        yield "a merge left its marks"
+    text = FENCED.sub("", whole)
     for target in LINK.findall(text):
         if not (ROOT / document).parent.joinpath(target).exists():
             yield f"the link to {target} leads nowhere"

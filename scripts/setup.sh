@@ -80,7 +80,7 @@ install_peers() {
 # Debian's python3, for which libclang's binding is installed. Versions are pinned: what Sphinx warns of is an error.
 install_docs() {
   local into=.cache/docs versions='sphinx==8.2.3 furo==2025.12.19 myst-parser==4.0.1'
-  [ "$(cat "$into/versions" 2>/dev/null)" != "$versions" ] || return 0
+  if [ -e "$into/versions" ] && [ "$(cat "$into/versions")" = "$versions" ]; then return 0; fi
   echo "setup: installing $versions into $into"
   rm -rf "$into"
   /usr/bin/python3 -m venv --system-site-packages "$into"

@@ -151,7 +151,7 @@ class Reader:
         if name in self.headers:
             last = cursor.extent.end.line
             return self.headers[name], cursor.extent.start.line, last, ""
-        # Of a list: it stands where its header includes it.
+        # What stands in a list is where its header includes it.
         header = at or self.headers["tilewright/tensor/functions.h"]
         line = next(n for n, text in enumerate(header.lines, 1) if text == f"#include <{name}>")
         while header.lines[line - 2].startswith("#define") or header.lines[line - 2].startswith("  "):

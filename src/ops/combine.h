@@ -1,5 +1,5 @@
-// How reductions and scans combine two numbers, and their and sorting's walk along one axis. Only for
-// ops/*.cpp.
+// How reductions and scans combine two numbers, and the walk along one axis, which sorting takes as well.
+// Only for ops/*.cpp.
 #pragma once
 
 #include "ops/row_parts.h"

@@ -14,7 +14,7 @@ Value roll(Value x, Index shift, Index axis);    // what leaves at one end comes
 Value repeat(Value x, Index count, Index axis);  // each element `count` times, behind one another
 // All of x `counts[i]` times along axis i; the last axes of both meet, what is missing counts 1.
 Value repmat(Value x, const std::vector<Index>& counts);
-// Of vectors of extents n0, n1, …: each broadcast to [n0, n1, …] along its own axis.
+// Vectors of extents n0, n1, …, each broadcast to [n0, n1, …] along its own axis.
 std::vector<Value> meshgrid(const std::vector<Value>& vectors);
 // Zeros above, or below, a diagonal of the last two axes; 0 is the main one, positive ones are above it.
 Value tril(Value x, Index diagonal = 0);

@@ -19,7 +19,7 @@ namespace {
 
 using Positions = std::vector<std::int64_t>;
 
-// Of one row, NaN being the largest.
+// The positions of one row in order, a NaN as the largest.
 Positions sorted_positions(const std::vector<double>& row, Order order) {
   const auto precedes = [](double a, double b) { return std::isnan(a) ? false : std::isnan(b) || a < b; };
   Positions at(row.size());

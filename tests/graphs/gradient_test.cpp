@@ -179,8 +179,8 @@ TEST(Gradients, OfRunningProductsPassZeros) {
   }
 }
 
-// Of six running extremes 1 3 3 3 4 4, the last of equal elements has the gradient (PyTorch's cummax compares
-// by >=, too).
+// The running extremes are 1 3 3 3 4 4: the last of equal elements has the gradient, as in PyTorch, whose
+// cummax compares by >=.
 TEST(Gradients, OfRunningExtremesGoToTheLastOfEqualElements) {
   const auto gradient = [](Value (*scan)(Value, Index), double sign) {
     ir::Graph g;

@@ -40,7 +40,7 @@ Help help_of(const std::string& path) {
   return help;
 }
 
-// Of each subcommand by its path, "bench run"; "" is tw.
+// What --help says, for each subcommand by its path, "bench run"; "" is tw.
 const std::map<std::string, Help>& all_help() {
   static const auto* const all = [] {
     auto* found = new std::map<std::string, Help>;

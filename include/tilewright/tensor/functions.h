@@ -96,7 +96,7 @@ Tensor gelu(const Tensor& x, TW_HERE);       // x Φ(x), by erf
 Tensor gelu_tanh(const Tensor& x, TW_HERE);  // the tanh approximation
 // The elements in another type, by the rules of convert() (base/dtype.h).
 Tensor cast(const Tensor& x, DType dtype, TW_HERE);
-// Of x's shape, type and device.
+// A tensor of x's shape and type, on its device.
 Tensor zeros_like(const Tensor& x, TW_HERE);
 Tensor full_like(const Tensor& x, double value, TW_HERE);
 

@@ -43,6 +43,9 @@ std::string device_time_text(const Row& row, double like_us);
 // "4120 GB/s", "36.75 TFLOP/s"; empty where there is none.
 std::string short_rate_text(const Row& row);
 
+// What contenders of the run are that its reader cannot know, a sentence each: "eager: …".
+std::vector<std::string> contender_notes(const RunRecord& run);
+
 struct TableOptions {
   int width = 140;
   enum class Colour { none, ansi } colour = Colour::none;
@@ -50,8 +53,6 @@ struct TableOptions {
 // Workload, contender, time of a call ± 95 % interval, the device's own time, rate, share of the roofline,
 // speedup over the baseline with its interval, worst error / bound, verdict; below it the notes, and the
 // harness's own share of an iteration.
-// What contenders of the run are that its reader cannot know, a sentence each: "eager: …".
-std::vector<std::string> contender_notes(const RunRecord& run);
 std::string render_table(const RunRecord& run, const TableOptions& options = {});
 std::string render_markdown(const std::vector<Row>& rows);
 std::string render_csv(const std::vector<Row>& rows);  // one column per JSON field, intervals as two

@@ -2,6 +2,7 @@
 #include "passes/fuse/chunked_matmul.h"
 
 #include "ops/functions.h"
+#include "passes/fuse/graph_copy.h"
 #include "passes/fuse/recompute.h"
 #include "passes/tiling/group_cost.h"
 
@@ -117,49 +118,18 @@ class Finder {
   std::set<NodeId> kept_;  // outputs of the graph
 };
 
-class Writer {
+class Writer final : public GraphCopy {
  public:
   Writer(const Graph& graph, const Cut& cut, Index columns)
-      : graph_(graph),
-        cut_(cut),
-        columns_(columns),
-        out_(graph.name()),
-        live_(graph.live()),
-        renamed_(static_cast<std::size_t>(graph.size()), -1) {}
-
-  // None where a reader needs another's result.
-  std::optional<Graph> run() {
-    for (NodeId id : graph_.inputs()) renamed(id) = out_.add_input(graph_.node(id).name, graph_.type(id));
-    for (NodeId id = 0; id < graph_.size(); ++id)
-      if (live_[static_cast<std::size_t>(id)] && !add(id)) return std::nullopt;
-    std::vector<NodeId> outputs;
-    for (NodeId o : graph_.outputs()) outputs.push_back(renamed(o));
-    out_.set_outputs(outputs);
-    return std::move(out_);
-  }
+      : GraphCopy(graph), cut_(cut), columns_(columns) {}
 
  private:
-  NodeId& renamed(NodeId id) { return renamed_[static_cast<std::size_t>(id)]; }
-  Value value(NodeId id) { return {&out_, renamed(id)}; }
-
-  bool add(NodeId id) {
-    if (renamed(id) >= 0) return true;
-    if (std::any_of(cut_.readers.begin(), cut_.readers.end(), [&](const Reader& r) { return r.id == id; }))
-      return add_readers();
-    const ir::Node& n = graph_.node(id);
-    for (NodeId o : n.operands)
-      if (!add(o)) return false;
-    std::vector<NodeId> operands;
-    operands.reserve(n.operands.size());
-    for (NodeId o : n.operands) operands.push_back(renamed(o));
-    renamed(id) = out_.add(*n.op, operands, n.attrs, n.location);
-    return true;
+  bool is_written_together(NodeId id) const override {
+    return std::any_of(cut_.readers.begin(), cut_.readers.end(), [&](const Reader& r) { return r.id == id; });
   }
 
   // All of them read a piece before the next one is computed.
-  bool add_readers() {
-    if (writing_) return false;
-    writing_ = true;
+  bool write_together() override {
     for (const Reader& r : cut_.readers)
       if (!add(graph_.node(r.id).operands[1 - r.side]) || !add_sources(r.read)) return false;
     const Index all = graph_.type(cut_.product).shape[1];
@@ -174,7 +144,6 @@ class Writer {
       const Value whole = r.sums() ? parts[i][0] : ops::concat(parts[i], r.side == 0 ? 0 : 1);
       renamed(r.id) = ops::cast(whole, graph_.type(r.id).dtype).id;
     }
-    writing_ = false;
     return true;
   }
 
@@ -228,13 +197,8 @@ class Writer {
     return pieces_[id] = result;
   }
 
-  const Graph& graph_;
   const Cut& cut_;
   const Index columns_;
-  Graph out_;
-  std::vector<bool> live_;
-  std::vector<NodeId> renamed_;
-  bool writing_ = false;
   Index from_ = 0, to_ = 0;
   std::map<NodeId, Value> pieces_;
 };

@@ -3,6 +3,7 @@
 
 #include "ops/functions.h"
 #include "passes/fuse/chunked_matmul.h"
+#include "passes/fuse/graph_copy.h"
 #include "passes/fuse/recompute.h"
 #include "passes/tiling/group_cost.h"
 
@@ -144,51 +145,21 @@ class RowFinder {
 };
 
 // A piece is 1 / pieces of the rows of every value.
-class RowWriter {
+class RowWriter final : public GraphCopy {
  public:
   RowWriter(const Graph& graph, const RowCut& cut, Index pieces)
-      : graph_(graph),
-        cut_(cut),
-        pieces_(pieces),
-        out_(graph.name()),
-        live_(graph.live()),
-        renamed_(static_cast<std::size_t>(graph.size()), -1) {
+      : GraphCopy(graph), cut_(cut), pieces_(pieces) {
     for (const RowReader& r : cut.readers) readers_.insert(r.id);
   }
 
-  // None where a piece needs what is put together from all of them.
-  std::optional<Graph> run() {
-    for (NodeId id : graph_.inputs()) renamed(id) = out_.add_input(graph_.node(id).name, graph_.type(id));
-    for (NodeId id = 0; id < graph_.size(); ++id)
-      if (live_[static_cast<std::size_t>(id)] && !(cut_.rows.count(id) && !cut_.whole.count(id)) && !add(id))
-        return std::nullopt;
-    std::vector<NodeId> outputs;
-    for (NodeId o : graph_.outputs()) outputs.push_back(renamed(o));
-    out_.set_outputs(outputs);
-    return std::move(out_);
-  }
-
  private:
-  NodeId& renamed(NodeId id) { return renamed_[static_cast<std::size_t>(id)]; }
-  Value value(NodeId id) { return {&out_, renamed(id)}; }
-
-  bool add(NodeId id) {
-    if (renamed(id) >= 0) return true;
-    if (cut_.rows.count(id) || readers_.count(id)) return add_pieces();
-    const ir::Node& n = graph_.node(id);
-    std::vector<NodeId> operands;
-    for (NodeId o : n.operands) {
-      if (!add(o)) return false;
-      operands.push_back(renamed(o));
-    }
-    renamed(id) = out_.add(*n.op, operands, n.attrs, n.location);
-    return true;
+  bool is_left_out(NodeId id) const override { return cut_.rows.count(id) != 0 && cut_.whole.count(id) == 0; }
+  bool is_written_together(NodeId id) const override {
+    return cut_.rows.count(id) != 0 || readers_.count(id) != 0;
   }
 
   // All products read a piece before the next one is computed.
-  bool add_pieces() {
-    if (writing_) return false;
-    writing_ = true;
+  bool write_together() override {
     std::map<NodeId, std::vector<Value>> parts;
     for (const auto& [id, axis] : cut_.rows)
       if (!add_others(id)) return false;
@@ -204,7 +175,6 @@ class RowWriter {
       const Value all = r.sums ? parts[r.id][0] : ops::concat(parts[r.id], r.axis);
       renamed(r.id) = ops::cast(all, graph_.type(r.id).dtype).id;
     }
-    writing_ = false;
     return true;
   }
 
@@ -276,14 +246,9 @@ class RowWriter {
     return row == cut_.rows.end() ? axis_of_result : row->second;
   }
 
-  const Graph& graph_;
   const RowCut& cut_;
   const Index pieces_;
-  Graph out_;
-  std::vector<bool> live_;
-  std::vector<NodeId> renamed_;
   std::set<NodeId> readers_;
-  bool writing_ = false;
   Index piece_ = 0;
   std::map<std::pair<NodeId, int>, Value> known_;
 };

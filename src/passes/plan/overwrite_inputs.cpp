@@ -42,23 +42,9 @@ class Overwriter {
     }
   }
 
-  // Equal kernels are looked at together: where each needs the memory after another, one of them alone saves
-  // none.
+  // Each time a group of launches has been changed all are looked at anew: launches may have changed places.
   void reuse_large_temporaries(const tile::Target& target) {
-    std::vector<std::vector<Succession>> alike;
-    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-      const std::optional<Succession> found = succession(s);
-      if (!found) continue;
-      const auto same = std::find_if(alike.begin(), alike.end(), [&](const std::vector<Succession>& others) {
-        return others[0].views == found->views && kernel_of(others[0].step) == kernel_of(s);
-      });
-      (same == alike.end() ? alike.emplace_back() : *same).push_back(*found);
-    }
-    for (const std::vector<Succession>& equal : alike) {
-      std::vector<PlanStep> steps = plan_.steps;
-      for (const Succession& s : equal) steps = with_buffer(std::move(steps), s.from, s.to);
-      if (arena(plan_.steps) - arena(steps) < kMuchMemory || slows(equal, target)) continue;
-      for (const Succession& s : equal) merge_temporary(s.from, s.to);
+    while (reuse_in_equal_kernels(target)) {
     }
   }
 
@@ -101,6 +87,29 @@ class Overwriter {
     int from = -1, to = -1;
     std::vector<int> views;  // of both
   };
+  // Equal kernels are looked at together: where each needs the memory after another, one of them alone saves
+  // none.
+  bool reuse_in_equal_kernels(const tile::Target& target) {
+    std::vector<std::vector<Succession>> alike;
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+      const std::optional<Succession> found = succession(s);
+      if (!found) continue;
+      const auto same = std::find_if(alike.begin(), alike.end(), [&](const std::vector<Succession>& others) {
+        return others[0].views == found->views && kernel_of(others[0].step) == kernel_of(s);
+      });
+      (same == alike.end() ? alike.emplace_back() : *same).push_back(*found);
+    }
+    bool merged = false;
+    for (const std::vector<Succession>& equal : alike) {
+      std::vector<PlanStep> steps = plan_.steps;
+      for (const Succession& s : equal) steps = with_buffer(std::move(steps), s.from, s.to);
+      if (arena(plan_.steps) - arena(steps) < kMuchMemory || slows(equal, target)) continue;
+      for (const Succession& s : equal) merged = merge_temporary(s.from, s.to) || merged;
+      if (merged) break;
+    }
+    return merged;
+  }
+
   std::optional<Succession> succession(std::size_t s) const {
     if (plan_.steps[s].kind != PlanStep::Kind::launch) return std::nullopt;
     for (const auto& [from, to] : successors(s)) {

@@ -6,7 +6,7 @@
 
 namespace tw {
 
-// Of different positions one always comes first, so that the network, which moves equal elements past one
+// One of two positions always comes first, so that the network, which moves equal elements past one
 // another, keeps their order. A NaN is the largest element.
 template <bool kDescending, class T>
 TW_DEVICE bool comes_before(T a, i32 at_a, T b, i32 at_b) {
