@@ -104,19 +104,25 @@ TEST_P(LinearCrossEntropy, GradientsAreComputedInChunks) {
 }
 
 // Logits of passages, whose matrix of classes is the table of the embedding as well, as a language model has
-// them: they and their gradient are computed by some passages at a time.
+// them, and the gradient of their loss.
+ir::Graph gradient_of_passages(Index passages, Index tokens, const LossCase& l) {
+  ir::Graph loss("loss");
+  const Value table{&loss, loss.add_input("table", {DType::f32, {l.classes, l.depth}})},
+      ids{&loss, loss.add_input("tokens", {DType::i64, {passages, tokens}})},
+      labels{&loss, loss.add_input("labels", {DType::i64, {passages, tokens}})};
+  const Value x = ops::cast(ops::layer_norm(ops::take(table, ids, 0), {}, {}), l.dtype);
+  const Value logits = ops::matmul(x, ops::transpose(ops::cast(table, l.dtype), {1, 0}));
+  loss.set_outputs({ops::cross_entropy(ops::cast(logits, DType::f32), labels).id});
+  return passes::differentiate(loss, {0});
+}
+
+// They and their gradient are computed by some passages at a time.
 TEST_P(LinearCrossEntropy, GradientsOfPassagesAreComputedInPieces) {
   constexpr Index kPassages = 6, kTokens = 50, kClasses = 700, kDepth = 260;
   GraphRunner runner(GetParam());
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    ir::Graph loss("loss");
-    const Value table{&loss, loss.add_input("table", {DType::f32, {kClasses, kDepth}})},
-        tokens{&loss, loss.add_input("tokens", {DType::i64, {kPassages, kTokens}})},
-        labels{&loss, loss.add_input("labels", {DType::i64, {kPassages, kTokens}})};
-    const Value x = ops::cast(ops::layer_norm(ops::take(table, tokens, 0), {}, {}), dtype);
-    const Value logits = ops::matmul(x, ops::transpose(ops::cast(table, dtype), {1, 0}));
-    loss.set_outputs({ops::cross_entropy(ops::cast(logits, DType::f32), labels).id});
-    const ir::Graph g = passes::differentiate(loss, {0});
+    const ir::Graph g =
+        gradient_of_passages(kPassages, kTokens, {.classes = kClasses, .depth = kDepth, .dtype = dtype});
     Random random(7);
     std::vector<ir::HostTensor> in = {
         random_host({DType::f32, {kClasses, kDepth}}, {.low = -0.5, .high = 0.5}, random)};
@@ -168,6 +174,18 @@ TEST(LinearCrossEntropyForms, LogitsAreNeverInMemory) {
                                                          h200_target(), {.recompute = Recompute::never});
     EXPECT_GT(static_cast<double>(stored.plan.arena_bytes), 2e9);
   }
+}
+
+// By cost, on an H200: 32 passages of GPT-2. The logits are 3.3 GB, a piece of them an eighth, whose gradient
+// takes its place; beside it are the table's sums and the activations.
+TEST(LinearCrossEntropyForms, LogitsOfPassagesArePiecesThatAreOverwritten) {
+  const ir::Graph g = gradient_of_passages(32, 1024, {.classes = 50304, .depth = 768, .dtype = DType::bf16});
+  const passes::Compiled pieces = passes::run_pipeline(g, h200_target());
+  EXPECT_NE(pieces.fusion.recomputing.find("in 8 pieces of its rows"), std::string::npos)
+      << pieces.fusion.recomputing;
+  const passes::Compiled whole = passes::run_pipeline(g, h200_target(), {.recompute = Recompute::never});
+  EXPECT_GT(static_cast<double>(whole.plan.arena_bytes), 3.2e9);
+  EXPECT_LT(static_cast<double>(pieces.plan.arena_bytes), 1e9);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, LinearCrossEntropy, ::testing::Values("reference", "cpu"),
