@@ -1,4 +1,5 @@
 // The convention that all subcommands keep to: what --json, --output, --quiet and NO_COLOR do.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -57,8 +58,8 @@ TEST_F(Output, JsonIsAllThatIsOnStandardOutput) {
 TEST_F(Output, AFileTakesWhatStandardOutputHadAndQuietLeavesNothingElse) {
   for (const std::string& command : kCommands)
     for (const std::string name : {"out.txt", "out.json"}) {
-      std::filesystem::remove(work_folder() + "/" + name);
-      const Outcome outcome = run_tw(command + " --quiet --output " + name);
+      std::filesystem::remove(fmt::format("{}/{}", work_folder(), name));
+      const Outcome outcome = run_tw(fmt::format("{} --quiet --output {}", command, name));
       EXPECT_EQ(outcome.exit_code, 0) << command;
       EXPECT_EQ(outcome.output, "") << command;
       EXPECT_EQ(Json::accept(read_work_file(name)), name == "out.json") << command << "\n"
