@@ -45,8 +45,8 @@ bool has_large(const FusionInput& input, const std::set<NodeId>& all, const std:
 // What values may be computed again for: large ones to save memory, too; others where that is clearly faster.
 enum class ToSave { time, memory };
 
-Fusion choose_recomputation(const FusionInput& input, Recompute recompute, const std::set<NodeId>& again,
-                            ToSave what, Alternatives both) {
+Fusion choose_recomputation(const FusionInput& input, const FusionOptions& options,
+                            const std::set<NodeId>& again, ToSave what, Alternatives both) {
   const Graph& graph = input.graph;
   const tile::Target& target = input.target;
   double bytes = 0, affected = 0;
@@ -62,11 +62,12 @@ Fusion choose_recomputation(const FusionInput& input, Recompute recompute, const
       if (again.count(o)) bytes += bytes_of(graph.type(o));
   }
   if (bytes == 0) return std::move(both.stored);  // everything that reads them is one kernel already
+  const double held = bytes / static_cast<double>(options.pieces);
   const double more = both.recomputed.seconds - both.stored.seconds;
-  const bool worth = what == ToSave::time ? more < -target.prediction_error * affected
-                                          : more < 0 || (!target.cache_holds(bytes) &&
-                                                         more <= (slowest(bytes) - 1) * affected);
-  const bool chosen = recompute == Recompute::always || worth;
+  const bool worth = what == ToSave::time
+                         ? more < -target.prediction_error * affected
+                         : more < 0 || (!target.cache_holds(held) && more <= (slowest(held) - 1) * affected);
+  const bool chosen = options.recompute == Recompute::always || worth;
   Fusion& taken = chosen ? both.recomputed : both.stored;
   if (!chosen && !taken.recomputing.empty()) return std::move(taken);  // what was decided before stands
   taken.recomputing = fmt::format(
@@ -78,7 +79,8 @@ Fusion choose_recomputation(const FusionInput& input, Recompute recompute, const
 
 }  // namespace
 
-Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recompute recompute) {
+Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, const FusionOptions& options) {
+  const Recompute recompute = options.recompute;
   GroupForms forms(graph);
   const FusionInput input{graph, plans->target(), *plans, forms};
   const std::set<NodeId> casts = widening_casts(graph);
@@ -86,7 +88,7 @@ Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recomp
   const auto try_again = [&](const std::set<NodeId>& again, ToSave what) {
     std::set<NodeId> all = casts_beside(graph, casts, again);
     all.insert(again.begin(), again.end());
-    out = choose_recomputation(input, recompute, again, what, {std::move(out), merge_groups(input, all)});
+    out = choose_recomputation(input, options, again, what, {std::move(out), merge_groups(input, all)});
   };
   if (recompute != Recompute::never) {
     const bool always = recompute == Recompute::always;
@@ -102,7 +104,7 @@ Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recomp
 }
 
 Fusion fuse(const Graph& graph, const tile::Target& target, Recompute recompute) {
-  return fuse(graph, std::make_shared<GroupPlans>(target), recompute);
+  return fuse(graph, std::make_shared<GroupPlans>(target), {.recompute = recompute});
 }
 
 Fusion keep_apart(const Graph& graph) {

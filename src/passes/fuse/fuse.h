@@ -29,8 +29,14 @@ struct Fusion {
 // `graph` must be materialized (below). B2bMatmuls, siblings and cheap producers of several consumers are
 // fused. Large values that are cheap to make are computed again in each group that reads them (recompute.h).
 Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
+struct FusionOptions {
+  Recompute recompute = Recompute::by_cost;
+  // Of a graph whose large values are cut into pieces that are made and used one after another: how many. The
+  // memory of one piece serves them all, so that storing a value takes that part of its bytes.
+  Index pieces = 1;
+};
 // For the plans' target.
-Fusion fuse(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recompute recompute);
+Fusion fuse(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans, const FusionOptions& options);
 
 // The same of the graph or, where memory is worth it, of one in which a value that is too large to store is
 // computed in chunks (chunked_matmul.h).

@@ -21,17 +21,18 @@ namespace {
 
 // As it is, or with rows of products' operands aligned.
 FusedGraph fuse_aligned(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans,
-                        Recompute recompute) {
-  FusedGraph as_it_is{graph, fuse(graph, plans, recompute)};
+                        const FusionOptions& how) {
+  FusedGraph as_it_is{graph, fuse(graph, plans, how)};
   std::optional<ir::Graph> aligned = align_rows(graph, *plans);
   if (!aligned) return as_it_is;
-  Fusion fusion = fuse(*aligned, plans, recompute);
+  Fusion fusion = fuse(*aligned, plans, how);
   if (fusion.seconds >= as_it_is.fusion.seconds) return as_it_is;
   return {std::move(*aligned), std::move(fusion)};
 }
 
 FusedGraph fuse_rows(const RowChunks& rows, const std::shared_ptr<GroupPlans>& plans, Recompute recompute) {
-  FusedGraph pieces = fuse_aligned(materialize(rows.graph, plans->target()), plans, recompute);
+  FusedGraph pieces = fuse_aligned(materialize(rows.graph, plans->target()), plans,
+                                   {.recompute = recompute, .pieces = rows.pieces});
   pieces.fusion.work = plans->work();
   pieces.fusion.recomputing +=
       fmt::format("{}a product of {:.1f} MB is computed in {} pieces of its rows",
@@ -52,11 +53,12 @@ FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Reco
   }
   if (recompute != Recompute::never && !chunk_matmul(graph, options))
     if (const auto rows = chunk_rows(graph, target, row_options)) return fuse_rows(*rows, plans, recompute);
-  FusedGraph whole = fuse_aligned(graph, plans, recompute);
+  FusedGraph whole = fuse_aligned(graph, plans, {.recompute = recompute});
   if (recompute == Recompute::never) return whole;
   auto cut = chunk_matmul(whole.graph, options);
   if (!cut) return whole;
-  FusedGraph chunks = fuse_aligned(materialize(simplify(cut->graph), target), plans, recompute);
+  FusedGraph chunks =
+      fuse_aligned(materialize(simplify(cut->graph), target), plans, {.recompute = recompute});
   const std::set<NodeId> made(cut->made.begin(), cut->made.end());
   GroupForms forms(whole.graph);
   double stored = 0, affected = 0;
