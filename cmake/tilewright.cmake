@@ -95,9 +95,14 @@ function(tw_folder name)
   list(TRANSFORM ARG_DEPS PREPEND tw_)
   list(TRANSFORM ARG_TEST_DEPS PREPEND tw_)
   if(sources)
-    add_library(tw_${name} STATIC ${sources})
-    # What the public headers do not declare is nobody's but ours (include/tilewright/, visibility).
-    set_target_properties(tw_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    if(TILEWRIGHT_FOLDERS_SHARED)
+      add_library(tw_${name} SHARED ${sources})
+      set_target_properties(tw_${name} PROPERTIES OUTPUT_NAME tw_folder_${name})  # libtw_cuda.so is the backend
+    else()
+      add_library(tw_${name} STATIC ${sources})
+      # What the public headers do not declare is nobody's but ours (include/tilewright/, visibility).
+      set_target_properties(tw_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    endif()
     target_link_libraries(tw_${name} PUBLIC tw_flags ${ARG_DEPS} PRIVATE ${ARG_LIBS})
     tw_units(tw_${name})
   else()

@@ -9,7 +9,8 @@ bundle=${1:-gpu-bundle}
 build=${2:-build-gpu}
 limit_mib=40
 
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF -DCMAKE_UNITY_BUILD=ON >/dev/null
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF -DTILEWRIGHT_FOLDERS_SHARED=ON \
+  -DCMAKE_UNITY_BUILD=ON >/dev/null
 # The backend is opened at run time: no program links it by need.
 programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity sum_parity run_programs lesson_05_gemm_lesson_05)
 targets=(tw_cuda_backend "${programs[@]}")

@@ -1,0 +1,51 @@
+// Adafactor: second moments of a matrix as a column times a row.
+#include "nn/update_rules.h"
+
+#include <limits>
+
+namespace tilewright::nn {
+
+namespace {
+
+Tensor root_mean_square(const Tensor& x) { return sqrt(mean(square(x))); }
+
+class Adafactor final : public UpdateRule {
+ public:
+  explicit Adafactor(AdafactorOptions options) : options_(std::move(options)) {}
+  // Of a matrix the moments of rows and of columns; of others one for each element, and nothing.
+  std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
+    const Tensor all = empty_slot(parameter);
+    if (parameter.tensor.rank() < 2) return {all, zeros_like(sum(all))};
+    return {sum(all, -1, Keep::yes), sum(all, -2, Keep::yes)};
+  }
+  Moved move(const Step& step) const override {
+    constexpr double kLeast = std::numeric_limits<float>::epsilon();
+    const Tensor share = pow(step.steps, options_.beta2_decay);
+    const Tensor squares = square(step.gradient);
+    Tensor moment;
+    std::vector<Tensor> slots = step.slots;
+    if (step.value.rank() < 2) {
+      moment = slots[0] = slots[0] + (squares - slots[0]) * share;
+    } else {
+      slots[0] = slots[0] + (mean(squares, -1, Keep::yes) - slots[0]) * share;
+      slots[1] = slots[1] + (mean(squares, -2, Keep::yes) - slots[1]) * share;
+      moment = slots[0] * slots[1] / maximum(mean(slots[0], -2, Keep::yes), kLeast);
+    }
+    const Tensor along = step.gradient / sqrt(maximum(moment, kLeast * kLeast));
+    const Tensor most = minimum(step.rate, 1.0 / sqrt(step.steps));
+    const Tensor size = maximum(root_mean_square(step.value), options_.epsilon) * most;
+    const Tensor scale = size / maximum(root_mean_square(along) / options_.clip, 1.0);
+    return {decayed(step, options_.weight_decay, options_.decayed) - scale * along, std::move(slots)};
+  }
+
+ private:
+  AdafactorOptions options_;
+};
+
+}  // namespace
+
+Optimizer adafactor(AdafactorOptions options) {
+  return Optimizer(std::make_shared<Adafactor>(std::move(options)));
+}
+
+}  // namespace tilewright::nn

@@ -1,0 +1,84 @@
+// AdamW, and Muon, which moves by AdamW what it does not make orthogonal.
+#include "nn/update_rules.h"
+
+#include <tilewright/tensor/composites.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright::nn {
+
+namespace {
+
+class AdamW final : public UpdateRule {
+ public:
+  explicit AdamW(AdamWOptions options) : options_(std::move(options)) {}
+  std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
+    return {empty_slot(parameter), empty_slot(parameter)};
+  }
+  Moved move(const Step& step) const override {
+    const Tensor first = toward(step.slots[0], step.gradient, 1 - options_.beta1);
+    const Tensor second = toward(step.slots[1], square(step.gradient), 1 - options_.beta2);
+    const Tensor started1 = 1.0 - pow(options_.beta1, step.steps);
+    const Tensor started2 = 1.0 - pow(options_.beta2, step.steps);
+    const Tensor along = first / (sqrt(second) / sqrt(started2) + options_.epsilon);
+    const Tensor value = decayed(step, options_.weight_decay, options_.decayed);
+    return {value - step.rate / started1 * along, {first, second}};
+  }
+
+ private:
+  AdamWOptions options_;
+};
+
+// The matrix with its singular values brought near 1: a quintic of it, several times (coefficients of
+// Jordan).
+Tensor orthogonalized(const Tensor& matrix, int iterations) {
+  constexpr double kLinear = 3.4445, kCubic = -4.7750, kQuintic = 2.0315, kLeastNorm = 1e-7;
+  const Shape& shape = matrix.shape();
+  const bool tall = shape[0] > shape[1];
+  Tensor x = cast(tall ? matrix.T() : matrix, DType::bf16);
+  x = x / maximum(norm(x), kLeastNorm);
+  for (int i = 0; i < iterations; ++i) {
+    const Tensor gram = matmul(x, x.T());
+    x = x * kLinear + matmul(gram * kCubic + matmul(gram, gram) * kQuintic, x);
+  }
+  return cast(tall ? x.T() : x, DType::f32);
+}
+
+class Muon final : public UpdateRule {
+ public:
+  explicit Muon(MuonOptions options) : options_(std::move(options)), others_(options_.others) {}
+  // Both kinds of parameters have as many slots; the second of an orthogonal one stays empty.
+  std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
+    if (!is_orthogonal(parameter)) return others_.first_slots(parameter);
+    return {empty_slot(parameter), zeros_like(sum(cast(parameter.tensor, DType::f32)))};
+  }
+  Moved move(const Step& step) const override {
+    if (!is_orthogonal(step.parameter)) {
+      const Tensor rate = step.rate * options_.rate_of_others;
+      return others_.move({step.parameter, step.value, step.gradient, step.slots, rate, step.steps});
+    }
+    const Tensor momentum = toward(step.slots[0], step.gradient, 1 - options_.momentum);
+    const Tensor along = options_.nesterov ? toward(step.gradient, momentum, options_.momentum) : momentum;
+    const Shape& shape = step.value.shape();
+    const double scale =
+        std::sqrt(std::max(1.0, static_cast<double>(shape[0]) / static_cast<double>(shape[1])));
+    const Tensor value = step.value * (1.0 - step.rate * options_.weight_decay);
+    return {value - step.rate * (orthogonalized(along, options_.iterations) * scale),
+            {momentum, step.slots[1]}};
+  }
+
+ private:
+  bool is_orthogonal(const NamedTensor& parameter) const {
+    return parameter.tensor.rank() == 2 && options_.orthogonal(parameter);
+  }
+  MuonOptions options_;
+  AdamW others_;
+};
+
+}  // namespace
+
+Optimizer adamw(AdamWOptions options) { return Optimizer(std::make_shared<AdamW>(std::move(options))); }
+Optimizer muon(MuonOptions options) { return Optimizer(std::make_shared<Muon>(std::move(options))); }
+
+}  // namespace tilewright::nn

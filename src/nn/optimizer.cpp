@@ -1,0 +1,92 @@
+// Optimizers: what all have in common. Each rule has a file of its own beside this one.
+#include <tilewright/nn/optimizer.h>
+
+#include <fmt/format.h>
+
+namespace tilewright::nn {
+
+namespace {
+
+bool has_matrix_axes(const NamedTensor& parameter) { return parameter.tensor.rank() >= 2; }
+
+}  // namespace
+
+ParameterFilter matrices() { return has_matrix_axes; }
+
+ParameterFilter hidden_matrices() {
+  return [](const NamedTensor& parameter) {
+    if (parameter.tensor.rank() != 2) return false;
+    for (const char* end : {"wte", "wpe", "embed", "lm_head"})
+      if (parameter.name.find(end) != std::string::npos) return false;
+    return true;
+  };
+}
+
+Tensor global_norm(const std::vector<Tensor>& tensors, const Location& where) {
+  if (tensors.empty()) throw Error("global_norm: there is no tensor", where);
+  Tensor squares;
+  for (const Tensor& t : tensors) {
+    const Tensor own = sum(square(cast(t, DType::f32, where), where), {}, Keep::no, where);
+    squares = squares.defined() ? squares + own : own;
+  }
+  return sqrt(squares, where);
+}
+
+namespace detail {
+
+namespace {
+
+void check_float(const NamedTensor& parameter, const Location& where) {
+  if (!is_float(parameter.tensor.dtype(where)))
+    throw Error(fmt::format("Optimizer: parameter {} is {}{}, which has no gradient", parameter.name,
+                            name(parameter.tensor.dtype()), to_string(parameter.tensor.shape())),
+                where);
+}
+
+}  // namespace
+
+Tensor no_steps(const NamedTensors& parameters, const Location& where) {
+  if (parameters.empty()) throw Error("Optimizer: there is no parameter", where);
+  return cast(zeros_like(sum(parameters.front().tensor, {}, Keep::no, where), where), DType::f32, where);
+}
+
+std::vector<std::vector<Tensor>> first_slots(const UpdateRule& rule, const NamedTensors& parameters,
+                                             const Location& where) {
+  std::vector<std::vector<Tensor>> slots;
+  for (const NamedTensor& parameter : parameters) {
+    check_float(parameter, where);
+    const std::vector<Tensor> own = rule.first_slots(parameter);
+    slots.resize(own.size());
+    for (std::size_t s = 0; s < own.size(); ++s) slots[s].push_back(own[s]);
+  }
+  return slots;
+}
+
+MovedAll move_all(const UpdateRule& rule, const NamedTensors& parameters, const std::vector<Tensor>& gradient,
+                  const std::vector<std::vector<Tensor>>& slots, const Tensor& steps, const Tensor& rate,
+                  const Location& where) {
+  MovedAll out;
+  out.steps = add({steps, where}, {1.0, where}, where);
+  out.slots.resize(slots.size());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const NamedTensor& parameter = parameters[i];
+    check_float(parameter, where);
+    if (i >= gradient.size() || gradient[i].shape(where) != parameter.tensor.shape(where))
+      throw Error(fmt::format("Optimizer: the gradient of parameter {}, {}, is {}", parameter.name,
+                              to_string(parameter.tensor.shape()),
+                              i < gradient.size() ? to_string(gradient[i].shape()) : "missing"),
+                  where);
+    std::vector<Tensor> own;
+    for (const auto& slot : slots) own.push_back(slot.at(i));
+    const Tensor value = cast(parameter.tensor, DType::f32, where);
+    const Tensor slope = cast(gradient[i], DType::f32, where);
+    const UpdateRule::Moved moved = rule.move({parameter, value, slope, own, rate, out.steps});
+    out.values.push_back(cast(moved.value, parameter.tensor.dtype(), where));
+    for (std::size_t s = 0; s < slots.size(); ++s) out.slots[s].push_back(moved.slots.at(s));
+  }
+  return out;
+}
+
+}  // namespace detail
+
+}  // namespace tilewright::nn

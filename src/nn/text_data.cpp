@@ -1,0 +1,66 @@
+// Tokens of text, and batches of them.
+#include <tilewright/base/philox.h>
+#include <tilewright/nn/text_data.h>
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace tilewright::nn {
+
+ByteVocabulary::ByteVocabulary(std::string_view text) {
+  std::array<bool, 256> occurs{};
+  for (const char c : text) occurs[static_cast<unsigned char>(c)] = true;
+  for (std::size_t byte = 0; byte < occurs.size(); ++byte)
+    if (occurs[byte]) bytes_.push_back(static_cast<char>(byte));
+}
+
+std::vector<std::int32_t> ByteVocabulary::encode(std::string_view text, const Location& where) const {
+  std::array<std::int32_t, 256> token_of{};
+  token_of.fill(-1);
+  for (std::size_t token = 0; token < bytes_.size(); ++token)
+    token_of[static_cast<unsigned char>(bytes_[token])] = static_cast<std::int32_t>(token);
+  std::vector<std::int32_t> tokens;
+  tokens.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (token_of[byte] < 0)
+      throw Error(fmt::format("encode: byte {} of the text, {:#04x}, is not in the vocabulary of {} bytes",
+                              tokens.size(), byte, bytes_.size()),
+                  where);
+    tokens.push_back(token_of[byte]);
+  }
+  return tokens;
+}
+
+std::string ByteVocabulary::decode(const std::vector<std::int32_t>& tokens, const Location& where) const {
+  std::string text;
+  for (const std::int32_t token : tokens) {
+    if (token < 0 || token >= size())
+      throw Error(fmt::format("decode: there is no token {} in a vocabulary of {}", token, size()), where);
+    text.push_back(bytes_[static_cast<std::size_t>(token)]);
+  }
+  return text;
+}
+
+Batch random_batch(Context& ctx, const std::vector<std::int32_t>& tokens, Index rows, Index length,
+                   std::uint64_t seed, std::uint64_t number, const Location& where) {
+  if (rows < 1 || length < 1 || static_cast<Index>(tokens.size()) <= length)
+    throw Error(fmt::format("random_batch: {} tokens give no {} rows of {} with the token that follows each",
+                            tokens.size(), rows, length),
+                where);
+  const std::uint64_t places = tokens.size() - static_cast<std::size_t>(length);
+  std::vector<std::int32_t> own, next;
+  for (Index row = 0; row < rows; ++row) {
+    const auto words =
+        philox4x32(seed, number * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row));
+    const std::uint64_t drawn = std::uint64_t{words[0]} << 32 | words[1];
+    const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(drawn % places);
+    own.insert(own.end(), first, first + length);
+    next.insert(next.end(), first + 1, first + 1 + length);
+  }
+  return {ctx.from(own, {rows, length}, DType::i32, where),
+          ctx.from(next, {rows, length}, DType::i32, where)};
+}
+
+}  // namespace tilewright::nn

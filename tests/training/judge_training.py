@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""PyTorch as the judge of GPT-2's logits, loss and gradients, and of optimizers over 100 steps. It takes parameters and tokens
+from the file that training_steps writes, computes in float64 by its own operations, and compares.
+Usage: judge_training.py TRAINING_STEPS [DEVICE]
+
+Bounds: results of f32 are rounded at each of about 60 operations behind one another, so that they are within some hundreds of
+f32's units of the largest magnitude of the tensor; over the steps errors add up, and the optimizer's own arithmetic with them."""
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+UNIT = 2.0 ** -24
+HEADS = 3
+TYPES = {"F32": (torch.float32, 4), "I64": (torch.int64, 8)}
+
+
+def load(path):
+    """{name: tensor} of a safetensors file: eight bytes of length, a JSON header, elements."""
+    data = bytearray(pathlib.Path(path).read_bytes())
+    length = int.from_bytes(data[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(data[8:8 + length]).items():
+        if name == "__metadata__":
+            continue
+        dtype, size = TYPES[entry["dtype"]]
+        first, last = entry["data_offsets"]
+        flat = torch.frombuffer(data, dtype=dtype, count=(last - first) // size, offset=8 + length + first)
+        tensors[name] = flat.reshape(entry["shape"]).clone()
+    return tensors
+
+
+def part(tensors, prefix):
+    return {name[len(prefix):]: t for name, t in tensors.items() if name.startswith(prefix)}
+
+
+def norm(x, p, name):
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], p[name + ".weight"], p[name + ".bias"], 1e-5)
+
+
+def logits_of(p, tokens):
+    batch, length = tokens.shape
+    x = p["wte.weight"][tokens] + p["wpe.weight"][:length]
+    width = x.shape[-1]
+    unseen = torch.ones(length, length, dtype=torch.bool).triu(1)
+    layers = 1 + max(int(name.split(".")[1]) for name in p if name.startswith("h."))
+    for i in range(layers):
+        at = f"h.{i}."
+        qkv = norm(x, p, at + "ln_1") @ p[at + "attn.c_attn.weight"] + p[at + "attn.c_attn.bias"]
+        q, k, v = (t.view(batch, length, HEADS, width // HEADS).transpose(1, 2) for t in qkv.split(width, 2))
+        scores = (q @ k.transpose(2, 3) / math.sqrt(width // HEADS)).masked_fill(unseen, -math.inf)
+        y = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width)
+        x = x + y @ p[at + "attn.c_proj.weight"] + p[at + "attn.c_proj.bias"]
+        h = norm(x, p, at + "ln_2") @ p[at + "mlp.c_fc.weight"] + p[at + "mlp.c_fc.bias"]
+        h = 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h ** 3)))
+        x = x + h @ p[at + "mlp.c_proj.weight"] + p[at + "mlp.c_proj.bias"]
+    return norm(x, p, "ln_f") @ p["wte.weight"].T
+
+
+def loss_of(p, tensors):
+    logits = logits_of(p, tensors["tokens"])
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tensors["targets"].flatten())
+
+
+def compare(what, got, want, units, mistakes):
+    error = (got.double() - want).abs().max().item()
+    bound = units * UNIT * max(want.abs().max().item(), 1e-3)
+    if not error <= bound:
+        mistakes.append(f"{what}: off by {error:.3g}, and may be by {bound:.3g}")
+
+
+def optimizer_of(name, parameters):
+    if name == "sgd":
+        return torch.optim.SGD(parameters, lr=0.02, momentum=0.9, nesterov=True, weight_decay=0.01)
+    return torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1)
+
+
+def judge(tensors, name):
+    mistakes = []
+    p = {n: t.double().requires_grad_() for n, t in part(tensors, "model.").items()}
+    compare("logits", tensors["logits"], logits_of(p, tensors["tokens"]).detach(), 300, mistakes)
+    loss = loss_of(p, tensors)
+    compare("loss", tensors["loss"], loss.detach(), 300, mistakes)
+    loss.backward()
+    for n, t in part(tensors, "gradient.").items():
+        compare("gradient of " + n, t, p[n].grad, 1000, mistakes)
+    optimizer = optimizer_of(name, list(p.values()))
+    losses = []
+    for _ in range(len(tensors["losses"])):
+        optimizer.zero_grad()
+        loss = loss_of(p, tensors)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(list(p.values()), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    compare("losses", tensors["losses"], torch.tensor(losses, dtype=torch.float64), 5000, mistakes)
+    for n, t in part(tensors, "after.").items():
+        want = p[n].detach()
+        if n.endswith("c_attn.bias"):
+            # What is added to all keys alike changes no weight of attention: the gradient of the keys' bias is 0 but for
+            # rounding, and AdamW goes steps of whole size along that.
+            third = len(want) // 3
+            t, want = (torch.cat([x[:third], x[2 * third:]]) for x in (t, want))
+        compare("after 100 steps " + n, t, want, 30000, mistakes)
+    fell = losses[0] - losses[-1]
+    if fell < 0.5:
+        mistakes.append(f"the loss fell by {fell:.3g} alone: the comparison proves little")
+    return mistakes, losses
+
+
+def main():
+    program, device = sys.argv[1], (sys.argv[2:] or ["cpu"])[0]
+    failed = 0
+    for name in ("adamw", "sgd"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/steps.safetensors"
+            subprocess.run([program, path, name, device], check=True)
+            mistakes, losses = judge(load(path), name)
+        print(f"{name}: loss {losses[0]:.4f} to {losses[-1]:.4f}, {len(mistakes)} mistakes")
+        print("".join(f"  {m}\n" for m in mistakes), end="")
+        failed += bool(mistakes)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
