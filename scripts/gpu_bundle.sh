@@ -12,7 +12,7 @@ limit_mib=40
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF -DTILEWRIGHT_FOLDERS_SHARED=ON \
   -DCMAKE_UNITY_BUILD=ON >/dev/null
 # The backend is opened at run time: no program links it by need.
-programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity sum_parity run_programs lesson_05_gemm_lesson_05)
+programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity sum_parity run_programs training_steps lesson_05_gemm_lesson_05)
 targets=(tw_cuda_backend "${programs[@]}")
 ninja -C "$build" -j "${JOBS:-2}" "${targets[@]}"
 
@@ -33,6 +33,7 @@ cp lab/peers/*.py "$bundle/peers/"
 # Random programs judged by that machine's PyTorch: python3 judge/judge.py --device cuda:0
 mkdir -p "$bundle/judge"
 cp -r tests/judge/*.py tests/judge/cases "$bundle/judge/"
+cp tests/training/judge_training.py "$bundle/judge/"
 # The text that the gpt2_block pair reads, where it looks for it in the folder it is started from.
 mkdir -p "$bundle/lab/data"
 cp lab/data/tinyshakespeare.txt "$bundle/lab/data/"

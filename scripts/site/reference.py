@@ -4,7 +4,7 @@ import re
 
 import public_api
 
-FOLDERS = (("tensor", "Tensors, compile(), gradients"), ("formats", "Files"), ("tile", "Tile kernels"), ("base", "What all is made of"),
+FOLDERS = (("tensor", "Tensors, compile(), gradients"), ("nn", "Layers, models, training"), ("formats", "Files"), ("tile", "Tile kernels"), ("base", "What all is made of"),
            ("perf", "What work costs, what machines can do"), ("passes", "Choices of the compiler"), ("", "The library as a whole"))
 CALLER = re.compile(r",?\s*(?:const (?:Location|std::source_location)& \w+\s*=\s*Location::current\(\)|\bTW_HERE\b)")
 WORD = re.compile(r"`[^`]+`|\bdocs/\w+\.md\b|[A-Za-z_]\w*<[\w:]+>\(\)|(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*\(\)|(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*|\b[A-Z]\w*[a-z][A-Z]\w*")

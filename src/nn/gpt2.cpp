@@ -1,5 +1,8 @@
 // GPT-2, in plain functions of tensors.
 #include <tilewright/nn/gpt2.h>
+
+#include "nn/heads.h"
+
 #include <tilewright/tensor/attention.h>
 
 #include <fmt/format.h>
@@ -14,16 +17,6 @@ Conv1D make_conv1d(Context& ctx, Index in, Index out, double deviation, bool bia
   Conv1D layer{.weight = normal(ctx, {in, out}, deviation, where), .bias = {}};
   if (bias) layer.bias = ctx.zeros({out}, DType::f32, where);
   return layer;
-}
-
-// (B, T, width) as (B, heads, T, width / heads), and back.
-Tensor split_heads(const Tensor& x, Index heads, const Location& where) {
-  const Shape& s = x.shape(where);
-  return swap_axes(reshape(x, {s[0], s[1], heads, s[2] / heads}, where), 1, 2, where);
-}
-Tensor join_heads(const Tensor& x, const Location& where) {
-  const Shape& s = x.shape(where);
-  return reshape(swap_axes(x, 1, 2, where), {s[0], s[2], s[1] * s[3]}, where);
 }
 
 Tensor attend(const GPT2::Attention& layer, const Tensor& x, Index heads, Dropout& dropout,

@@ -134,6 +134,20 @@ Result<std::shared_ptr<Device>> Device::open(const std::string& name, backends::
 
 Result<void*> Device::allocate(std::size_t bytes) const {
   bytes = std::max<std::size_t>(bytes, 1);
+  auto address = take(bytes);
+  if (!address) {
+    if (address.error().kind == Failure::Kind::out_of_memory)
+      return failure(Failure::Kind::out_of_memory,
+                     fmt::format("{}; {} bytes are in use", address.error().message, bytes_in_use()));
+    return address;
+  }
+  const std::size_t now = in_use_ += bytes;
+  for (std::size_t peak = peak_; peak < now && !peak_.compare_exchange_weak(peak, now);) {
+  }
+  return address;
+}
+
+Result<void*> Device::take(std::size_t bytes) const {
   if (!allocator_) return backend_->allocate(bytes);
   const backends::StreamHandle stream = backend_->stream_handle();
   void* address = nullptr;
@@ -155,6 +169,7 @@ Result<void*> Device::allocate(std::size_t bytes) const {
 
 void Device::release(void* address, std::size_t bytes) const {
   bytes = std::max<std::size_t>(bytes, 1);
+  in_use_ -= bytes;
   if (allocator_)
     allocator_->release(address, bytes, backend_->stream_handle());
   else

@@ -5,6 +5,7 @@
 
 #include <tilewright/base/allocator.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,11 +30,17 @@ class Device {
   // Memory of at least one byte for work launched here, and back again: later work may get it then.
   Result<void*> allocate(std::size_t bytes) const;
   void release(void* address, std::size_t bytes) const;
+  // Bytes that were allocated and not released, now and at most since the device was opened or reset_peak().
+  std::size_t bytes_in_use() const { return in_use_; }
+  std::size_t peak_bytes() const { return peak_; }
+  void reset_peak() const { peak_ = in_use_.load(); }
 
  private:
   Device(std::string name, std::unique_ptr<backends::Backend> backend, std::shared_ptr<Allocator> allocator)
       : name_(std::move(name)), allocator_(std::move(allocator)), backend_(std::move(backend)) {}
+  Result<void*> take(std::size_t bytes) const;  // without counting it
   std::string name_;
+  mutable std::atomic<std::size_t> in_use_ = 0, peak_ = 0;
   std::shared_ptr<Allocator> allocator_;  // null: the backend's own memory
   std::unique_ptr<backends::Backend> backend_;
 };

@@ -83,6 +83,17 @@ std::uintptr_t Context::stream() const {
   return state_->device(state_->options.device).device->backend().stream_handle();
 }
 
+MemoryUse Context::memory() const {
+  const std::lock_guard lock(state_->mutex);
+  const runtime::Device& device = *state_->device(state_->options.device).device;
+  return {.bytes = device.bytes_in_use(), .peak_bytes = device.peak_bytes()};
+}
+
+void Context::reset_peak_memory() {
+  const std::lock_guard lock(state_->mutex);
+  state_->device(state_->options.device).device->reset_peak();
+}
+
 // Others may use the Context while this thread waits.
 void Context::synchronize() {
   std::vector<std::shared_ptr<runtime::Device>> devices;

@@ -1,4 +1,5 @@
 // Tensors that are made of numbers and their size: arange, linspace, eye.
+#include "ops/append.h"
 #include "ops/composites.h"
 #include "tensor/literals.h"
 #include "tensor/size_family.h"
@@ -170,6 +171,13 @@ Tensor Context::eye(Index rows, std::optional<Index> columns, DType dtype, const
                      return ops::cast(ops::eq(ops::iota(graph, shape, 0), ops::iota(graph, shape, 1)), dtype);
                    }},
               where);
+}
+
+Tensor positions(const Tensor& x, Index axis, const Location& where) {
+  const auto write = [&](ir::Graph& graph, const Values& in) {
+    return Values{ops::iota(graph, {in[0].shape()[ops::axis_of("positions", in[0], axis)]}, 0)};
+  };
+  return detail::apply("positions", {x}, write, where).at(0);
 }
 
 }  // namespace tilewright

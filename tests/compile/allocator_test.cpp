@@ -75,9 +75,31 @@ TEST_P(Allocators, GiveAllMemoryOfTheDevice) {
     EXPECT_TRUE(memory->holds(shared->tensor.data));
     shared->deleter(shared);
     EXPECT_EQ(context.stream(), 0U);
+    EXPECT_EQ(context.memory().bytes, memory->in_use());
   }
   EXPECT_EQ(memory->in_use(), 0U);
   EXPECT_GT(memory->calls(), 2);
+}
+
+TEST_P(Allocators, AreCountedAsTheDevicesOwnMemoryIs) {
+  constexpr std::size_t kBytes = 4 * 64 * 64;
+  for (const auto& memory : {std::make_shared<Counting>(), std::shared_ptr<Counting>()}) {
+    Context context({.device = GetParam(), .allocator = memory});
+    const std::size_t before = context.memory().bytes;
+    {
+      const Tensor x = context.ones({64, 64});
+      EXPECT_EQ(context.memory().bytes, before + kBytes);
+      const Tensor y = x + 1.0;
+      EXPECT_EQ(context.memory().bytes, before + 2 * kBytes);
+    }
+    EXPECT_EQ(context.memory().bytes, before);
+    EXPECT_EQ(context.memory().peak_bytes, before + 2 * kBytes);
+    context.reset_peak_memory();
+    EXPECT_EQ(context.memory().peak_bytes, before);
+    if (memory) {
+      EXPECT_EQ(memory->in_use(), before);
+    }
+  }
 }
 
 TEST_P(Allocators, WithoutMemoryMakeTheCallAnOutOfMemory) {
@@ -89,7 +111,7 @@ TEST_P(Allocators, WithoutMemoryMakeTheCallAnOutOfMemory) {
     (void)(x + 1.0);
     FAIL() << "1024 floats do not fit";
   } catch (const OutOfMemory& e) {
-    EXPECT_THAT(e.what(), HasSubstr("ContextOptions::allocator has no 4096 bytes"));
+    EXPECT_THAT(e.what(), HasSubstr("ContextOptions::allocator has no 4096 bytes; 4096 bytes are in use"));
     EXPECT_THAT(e.what(), HasSubstr("f32[32,32] on "));
   }
   memory->limit = ~std::size_t{0};

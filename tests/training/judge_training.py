@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch as the judge of GPT-2's logits, loss and gradients, and of optimizers over 100 steps. It takes parameters and tokens
+"""PyTorch as the judge of GPT-2's and Llama's logits, loss and gradients, and of optimizers over 100 steps. It takes parameters and tokens
 from the file that training_steps writes, computes in float64 by its own operations, and compares.
 Usage: judge_training.py TRAINING_STEPS [DEVICE]
 
@@ -15,7 +15,7 @@ import tempfile
 import torch
 
 UNIT = 2.0 ** -24
-HEADS = 3
+HEADS, LLAMA_HEADS = 3, 6
 TYPES = {"F32": (torch.float32, 4), "I64": (torch.int64, 8)}
 
 
@@ -42,7 +42,44 @@ def norm(x, p, name):
     return torch.nn.functional.layer_norm(x, x.shape[-1:], p[name + ".weight"], p[name + ".bias"], 1e-5)
 
 
+def rms_norm(x, weight):
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5) * weight
+
+
+def turned(x):
+    """Rotary embeddings of x (B, H, T, D): elements i and i + D/2 are a plane."""
+    half = x.shape[-1] // 2
+    speed = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
+    angle = torch.arange(x.shape[2], dtype=torch.float64)[:, None] * speed
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1)
+
+
+def llama_logits_of(p, tokens):
+    batch, length = tokens.shape
+    x = p["model.embed_tokens.weight"][tokens]
+    width = x.shape[-1]
+    head = width // LLAMA_HEADS
+    unseen = torch.ones(length, length, dtype=torch.bool).triu(1)
+    layers = 1 + max(int(name.split(".")[2]) for name in p if name.startswith("model.layers."))
+    for i in range(layers):
+        at = f"model.layers.{i}."
+        h = rms_norm(x, p[at + "input_layernorm.weight"])
+        q, k, v = ((h @ p[at + f"self_attn.{n}_proj.weight"].T).view(batch, length, -1, head).transpose(1, 2) for n in "qkv")
+        q, k = turned(q), turned(k)
+        k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], 1) for t in (k, v))
+        scores = (q @ k.transpose(2, 3) / math.sqrt(head)).masked_fill(unseen, -math.inf)
+        y = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width)
+        x = x + y @ p[at + "self_attn.o_proj.weight"].T
+        h = rms_norm(x, p[at + "post_attention_layernorm.weight"])
+        gate, up = (h @ p[at + f"mlp.{n}_proj.weight"].T for n in ("gate", "up"))
+        x = x + (gate * torch.sigmoid(gate) * up) @ p[at + "mlp.down_proj.weight"].T
+    return rms_norm(x, p["model.norm.weight"]) @ p["lm_head.weight"].T
+
+
 def logits_of(p, tokens):
+    if "lm_head.weight" in p:
+        return llama_logits_of(p, tokens)
     batch, length = tokens.shape
     x = p["wte.weight"][tokens] + p["wpe.weight"][:length]
     width = x.shape[-1]
@@ -115,12 +152,12 @@ def judge(tensors, name):
 def main():
     program, device = sys.argv[1], (sys.argv[2:] or ["cpu"])[0]
     failed = 0
-    for name in ("adamw", "sgd"):
+    for model, name in (("gpt2", "adamw"), ("gpt2", "sgd"), ("llama", "adamw")):
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/steps.safetensors"
-            subprocess.run([program, path, name, device], check=True)
+            subprocess.run([program, path, model, name, device], check=True)
             mistakes, losses = judge(load(path), name)
-        print(f"{name}: loss {losses[0]:.4f} to {losses[-1]:.4f}, {len(mistakes)} mistakes")
+        print(f"{model}, {name}: loss {losses[0]:.4f} to {losses[-1]:.4f}, {len(mistakes)} mistakes")
         print("".join(f"  {m}\n" for m in mistakes), end="")
         failed += bool(mistakes)
     return 1 if failed else 0

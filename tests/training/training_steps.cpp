@@ -1,6 +1,7 @@
-// Writes what PyTorch is to repeat: a GPT-2 of f32, its logits, loss and gradients on drawn tokens, and its
-// parameters after some steps of an optimizer. Usage: training_steps FILE adamw|sgd|lion|… DEVICE
+// Writes what PyTorch is to repeat: a model of f32, its logits, loss and gradients on drawn tokens, and its
+// parameters after some steps of an optimizer. Usage: training_steps FILE gpt2|llama adamw|sgd DEVICE
 #include <tilewright/nn/gpt2.h>
+#include <tilewright/nn/llama.h>
 #include <tilewright/nn/optimizer.h>
 #include <tilewright/tilewright.hpp>
 
@@ -13,8 +14,36 @@ namespace nn = tilewright::nn;
 
 namespace {
 
-constexpr nn::GPT2Config kConfig{
-    .vocabulary = 61, .context = 16, .width = 24, .layers = 2, .heads = 3, .first_deviation = 0.2};
+constexpr tw::Index kVocabulary = 61;
+
+// A model, and how its logits and its loss are asked for.
+struct Gpt2Case {
+  static constexpr nn::GPT2Config kConfig{
+      .vocabulary = kVocabulary, .context = 16, .width = 24, .layers = 2, .heads = 3, .first_deviation = 0.2};
+  static nn::GPT2 make(tw::Context& ctx) { return nn::make_gpt2(ctx, kConfig); }
+  static tw::Tensor logits(const nn::GPT2& m, const tw::Tensor& in) {
+    return nn::gpt2_logits(m, in, kConfig.heads);
+  }
+  static tw::Tensor loss(const nn::GPT2& m, const tw::Tensor& in, const tw::Tensor& out) {
+    return nn::gpt2_loss(m, in, out, kConfig.heads);
+  }
+};
+struct LlamaCase {
+  static constexpr nn::LlamaConfig kConfig{.vocabulary = kVocabulary,
+                                           .width = 24,
+                                           .layers = 2,
+                                           .heads = 6,
+                                           .kv_heads = 3,
+                                           .inner = 40,
+                                           .first_deviation = 0.2};
+  static nn::Llama make(tw::Context& ctx) { return nn::make_llama(ctx, kConfig); }
+  static tw::Tensor logits(const nn::Llama& m, const tw::Tensor& in) {
+    return nn::llama_logits(m, in, kConfig);
+  }
+  static tw::Tensor loss(const nn::Llama& m, const tw::Tensor& in, const tw::Tensor& out) {
+    return nn::llama_loss(m, in, out, kConfig);
+  }
+};
 constexpr int kSteps = 100;
 
 nn::Optimizer optimizer_of(const std::string& name) {
@@ -25,30 +54,32 @@ nn::Optimizer optimizer_of(const std::string& name) {
   throw tw::Error("training_steps: no optimizer " + name);
 }
 
-void add(tw::NamedTensors& to, const std::string& prefix, const nn::GPT2& tree) {
+template <class Model>
+void add(tw::NamedTensors& to, const std::string& prefix, const Model& tree) {
   for (const auto& [name, tensor] : tw::named_tensors(tree)) to.push_back({prefix + name, tensor});
 }
 
+template <class Case>
 int run(const std::string& path, const std::string& name, const std::string& device) {
   tw::Context ctx({.device = device, .cache_directory = "", .seed = 21});
-  nn::GPT2 model = nn::make_gpt2(ctx, kConfig);
-  const tw::Tensor tokens = ctx.randint({4, 15}, kConfig.vocabulary),
-                   targets = ctx.randint({4, 15}, kConfig.vocabulary);
-  const auto loss = [](const nn::GPT2& m, const tw::Tensor& in, const tw::Tensor& out) {
-    return nn::gpt2_loss(m, in, out, kConfig.heads);
+  auto model = Case::make(ctx);
+  using Model = decltype(model);
+  const tw::Tensor tokens = ctx.randint({4, 15}, kVocabulary), targets = ctx.randint({4, 15}, kVocabulary);
+  const auto loss = [](const Model& m, const tw::Tensor& in, const tw::Tensor& out) {
+    return Case::loss(m, in, out);
   };
   tw::NamedTensors out = {{"tokens", tokens}, {"targets", targets}};
   add(out, "model.", model);
-  out.push_back({"logits", nn::gpt2_logits(model, tokens, kConfig.heads)});
+  out.push_back({"logits", Case::logits(model, tokens)});
   const auto [value, gradient] = tw::compile(tw::value_and_grad(loss))(model, tokens, targets);
   out.push_back({"loss", value});
   add(out, "gradient.", gradient);
 
   const nn::Optimizer optimizer = optimizer_of(name);
-  nn::OptimizerState<nn::GPT2> state = optimizer.init(model);
+  nn::OptimizerState<Model> state = optimizer.init(model);
   const tw::Tensor rate = ctx.scalar(name == "sgd" ? 0.02 : 1e-3);
-  const auto step = tw::compile([&](const nn::GPT2& m, const nn::OptimizerState<nn::GPT2>& s,
-                                    const tw::Tensor& r, const tw::Tensor& in, const tw::Tensor& goal) {
+  const auto step = tw::compile([&](const Model& m, const nn::OptimizerState<Model>& s, const tw::Tensor& r,
+                                    const tw::Tensor& in, const tw::Tensor& goal) {
     const auto [error, slopes] = tw::value_and_grad(loss)(m, in, goal);
     const auto [clipped, norm] = nn::clip_by_global_norm(slopes, 1.0);
     const auto [next, state_of_next] = optimizer.update(m, clipped, s, r);
@@ -70,8 +101,10 @@ int run(const std::string& path, const std::string& name, const std::string& dev
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 4) return run(argv[1], argv[2], argv[3]);
-    fmt::print(stderr, "usage: training_steps FILE adamw|sgd DEVICE\n");
+    if (argc == 5)
+      return std::string(argv[2]) == "llama" ? run<LlamaCase>(argv[1], argv[3], argv[4])
+                                             : run<Gpt2Case>(argv[1], argv[3], argv[4]);
+    fmt::print(stderr, "usage: training_steps FILE gpt2|llama adamw|sgd DEVICE\n");
   } catch (const std::exception& error) {
     fmt::print(stderr, "training_steps: {}\n", error.what());
   }

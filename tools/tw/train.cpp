@@ -47,7 +47,8 @@ Json to_json(const TrainReport& r) {
           {"gradient_norm", r.gradient_norm},
           {"rate", r.rate},
           {"tokens_per_s", r.tokens_per_s},
-          {"seconds", r.seconds}};
+          {"seconds", r.seconds},
+          {"peak_bytes", r.peak_bytes}};
 }
 
 std::string to_text(const TrainReport& r) {

@@ -126,6 +126,7 @@ TrainReport TrainRun::report() {
   best_ = std::min(best_, report.val_loss);
   report.best_val_loss = best_;
   report.seconds = now_s();
+  report.peak_bytes = ctx_.memory().peak_bytes;
   reported_s_ = steady_s();
   reported_step_ = step_;
   return report;

@@ -25,8 +25,9 @@ struct TrainReport {
   Index step = 0;  // that many are done
   double train_loss = 0, val_loss = 0, best_val_loss = 0;
   double gradient_norm = 0, rate = 0;
-  double tokens_per_s = 0;  // of the steps since the last report, validation left out
-  double seconds = 0;       // of this process, compiling and validation included
+  double tokens_per_s = 0;     // of the steps since the last report, validation left out
+  double seconds = 0;          // of this process, compiling and validation included
+  std::size_t peak_bytes = 0;  // of the device's memory, so far
 };
 
 class TrainRun {

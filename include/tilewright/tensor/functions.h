@@ -146,6 +146,9 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, TW_HERE);
 Tensor tril(const Tensor& x, Index diagonal = 0, TW_HERE);
 Tensor triu(const Tensor& x, Index diagonal = 0, TW_HERE);
 
+// 0, 1, … one for each element along x's axis: i64[extent], on x's device; x's elements are not looked at.
+Tensor positions(const Tensor& x, Index axis, TW_HERE);
+
 // --- reductions over `axes` (empty: all); Keep::yes leaves unit axes
 // sum, mean, max and the rest that take nothing else: the list says which.
 #define TW_REDUCTION(f) Tensor f(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);

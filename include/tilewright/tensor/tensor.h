@@ -196,6 +196,12 @@ struct ContextOptions {
   std::optional<bool> check = {};
 };
 
+// Memory of a device that tensors and the programs that run on them have.
+struct MemoryUse {
+  std::size_t bytes = 0;       // now
+  std::size_t peak_bytes = 0;  // at most, since the Context was made or its peak was reset
+};
+
 // Owns devices, the caches of programs and kernels, and the random state. Tensors of two Contexts do not mix;
 // they may outlive theirs, but are then only good for being let go.
 class Context {
@@ -269,6 +275,10 @@ class Context {
   void set_seed(std::uint64_t seed, const Location& where = Location::current());
 
   void synchronize();  // waits for all work on all devices
+  // What tensors of this Context's device and its compiled functions' temporaries take; memory of others
+  // (borrow()) is not counted, nor what a pool keeps for later.
+  MemoryUse memory() const;
+  void reset_peak_memory();  // the peak begins anew with what is in use now
   // The stream on which the work of the Context's own device is launched, a CUstream: the one that was given,
   // or its own. 0 on the CPU, and the legacy default stream where that was given as 0.
   std::uintptr_t stream() const;

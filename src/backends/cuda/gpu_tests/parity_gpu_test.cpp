@@ -34,10 +34,17 @@ constexpr tile::Schedule kOddSchedules[] = {
     {.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 16, .cluster = 4}},
 };
 
-TEST(Parity, SmallKernelsMatchTheReference) {
+// In parts, which processes share (GTEST_TOTAL_SHARDS): compiling takes minutes.
+constexpr std::size_t kParts = 6;
+class PartOfParity : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Parity, PartOfParity, testing::Range(std::size_t{0}, kParts));
+
+TEST_P(PartOfParity, SmallKernelsMatchTheReference) {
   const auto backend = open_backend();
   int checked = 0;
-  for (const tile::samples::HandKernel& k : tile::samples::small_kernels()) {
+  const std::vector<tile::samples::HandKernel> kernels = tile::samples::small_kernels();
+  for (std::size_t i = GetParam(); i < kernels.size(); i += kParts) {
+    const tile::samples::HandKernel& k = kernels[i];
     std::vector<tile::Schedule> schedules(std::begin(kOddSchedules), std::end(kOddSchedules));
     for (const backends::Candidate& c : backend->candidates(k.kernel))
       if (c.refusal.empty()) schedules.push_back(c.schedule);
