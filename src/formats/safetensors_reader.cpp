@@ -110,9 +110,11 @@ Safetensors::Safetensors(const std::string& path, const Location& where) {
   });
 }
 
-const std::vector<Safetensors::Info>& Safetensors::tensors() const { return state_->tensors; }
+const std::vector<Safetensors::Info>& Safetensors::tensors() const& { return state_->tensors; }
+std::vector<Safetensors::Info> Safetensors::tensors() && { return state_->tensors; }
 bool Safetensors::contains(const std::string& name) const { return state_->places.count(name) > 0; }
-const Metadata& Safetensors::metadata() const { return state_->metadata; }
+const Metadata& Safetensors::metadata() const& { return state_->metadata; }
+Metadata Safetensors::metadata() && { return state_->metadata; }
 
 Tensor Safetensors::load(Context& context, const std::string& name, const Location& where) const {
   return formats::in_file("load", state_->path, where, [&] { return state_->load(context, name, where); });

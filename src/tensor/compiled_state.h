@@ -22,6 +22,11 @@ struct CompiledCore::State {
   };
   LeavesFunction function;
   Structure structure;  // of the arguments
+  std::vector<std::string> names = {};  // of their tensors in errors, where these are parts of arguments
+  GivenNames arguments() const {
+    if (names.empty()) return {"argument"};
+    return {"argument", [this](std::size_t i) { return names.at(i); }};
+  }
   CompileOptions options;
   std::vector<std::shared_ptr<Specialisation>> specialisations;  // most recently used first
   std::list<Running> running;  // the calls of the function that are being recorded

@@ -1,4 +1,5 @@
 // Trees: what is the same for trees of all types.
+#include <tilewright/tensor/signature.h>
 #include <tilewright/tensor/tree.h>
 
 #include "tensor/state.h"
@@ -17,6 +18,9 @@ const Tensor& at(const NamedTensors& tensors, const std::string& name, const Loc
   if (found != tensors.end()) return found->tensor;
   throw Error(fmt::format("at: of the {} tensors none is called \"{}\"", tensors.size(), name), where);
 }
+Tensor at(NamedTensors&& tensors, const std::string& name, const Location& where) {
+  return at(std::as_const(tensors), name, where);
+}
 
 }  // namespace tilewright
 
@@ -29,10 +33,30 @@ std::string path_of(const std::string& path, std::size_t place) {
   return path_of(path, fmt::to_string(place));
 }
 
-void check_alike(const Leaves& leaves, const Leaves& other) {
+void check_alike(const Leaves& leaves, const Leaves& other, std::size_t number, const Location& where) {
   if (leaves.tensors.size() != other.tensors.size())
-    throw Error(fmt::format("map_tensors: a tree has {} tensors, another {}", leaves.tensors.size(),
-                            other.tensors.size()));
+    throw Error(fmt::format("map_tensors: tree 0 has {} tensors, tree {} has {}", leaves.tensors.size(),
+                            number, other.tensors.size()),
+                where);
+}
+
+// ".layers[3].w" of "layers.3.w": as a user's source says it.
+static std::string member_text(std::string_view path) {
+  std::string text;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('.'), path.size());
+    const std::string_view part = path.substr(0, end);
+    const bool is_place = part[0] >= '0' && part[0] <= '9';
+    text += is_place ? fmt::format("[{}]", part) : fmt::format(".{}", part);
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return text;
+}
+
+void add_argument_names(std::vector<std::string>& names, std::size_t argument, const NamedTensors& tensors) {
+  for (const NamedTensor& t : tensors)
+    names.push_back(t.name.empty() ? fmt::format("argument {}", argument)
+                                   : fmt::format("argument {}, {}", argument, member_text(t.name)));
 }
 
 std::vector<Tensor> tensors_for(const NamedTensors& own, const NamedTensors& named, const Location& where) {

@@ -21,7 +21,9 @@ class Axes {
   Axes(T axis) : axes_{static_cast<Index>(axis)} {}
   Axes(std::initializer_list<Index> axes) : axes_(axes) {}
   Axes(std::vector<Index> axes) : axes_(std::move(axes)) {}
-  operator const std::vector<Index>&() const { return axes_; }
+  // As they were given, negative ones too.
+  operator const std::vector<Index>&() const& { return axes_; }
+  operator std::vector<Index>() && { return std::move(axes_); }
 
  private:
   std::vector<Index> axes_;

@@ -141,6 +141,26 @@ struct Called {
 // A function of trees as one of their leaves.
 using LeavesFunction = std::function<Leaves(const Leaves&)>;
 
+// What errors call each tensor of a function's arguments: "argument 2, .layers[3].w". Null: they are arguments
+// themselves, "argument 2".
+using ArgumentNames = std::vector<std::string> (*)(const Leaves&);
+// "argument 2, .layers[3].w" of the tensors of one argument, added to `names`.
+void add_argument_names(std::vector<std::string>& names, std::size_t argument, const NamedTensors& tensors);
+template <class R, class... A>
+constexpr ArgumentNames names_of_arguments(std::type_identity<R(A...)>) {
+  if constexpr ((std::is_same_v<A, Tensor> && ...) ||
+                std::is_same_v<std::tuple<A...>, std::tuple<std::vector<Tensor>>>)
+    return nullptr;
+  else
+    return [](const Leaves& leaves) {
+      LeavesReader from{leaves.tensors, leaves.structure};
+      std::vector<std::string> names;
+      std::size_t argument = 0;
+      (add_argument_names(names, argument++, named_tensors(Tree<A>::read(from))), ...);
+      return names;
+    };
+}
+
 // Says in a sentence what the library cannot use of a function.
 template <class R, class... A>
 constexpr bool check_signature(std::type_identity<R(A...)>) {

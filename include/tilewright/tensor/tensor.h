@@ -81,7 +81,7 @@ class Tensor {
   bool defined() const { return impl_ != nullptr; }
   // What it is, without waiting for its elements. Inside compile() a function that asks for shape() or size()
   // is recorded anew for each size.
-  const Shape& shape(const Location& where = Location::current()) const;
+  Shape shape(const Location& where = Location::current()) const;
   DType dtype(const Location& where = Location::current()) const;
   Index size(const Location& where = Location::current()) const;
   int rank(const Location& where = Location::current()) const;
@@ -160,8 +160,10 @@ class Tensor {
   Tensor squeeze(Index axis, TW_HERE) const;
 #undef TW_HERE
 
+  // What stands behind the handle, for the library itself.
   detail::TensorImpl* impl() const { return impl_.get(); }
-  const std::shared_ptr<detail::TensorImpl>& shared_impl() const { return impl_; }
+  const std::shared_ptr<detail::TensorImpl>& shared_impl() const& { return impl_; }
+  std::shared_ptr<detail::TensorImpl> shared_impl() && { return std::move(impl_); }
 
  private:
   void check_defined(const char* what, const Location& where) const;
@@ -272,8 +274,12 @@ class Context {
   // The stream on which the work of the Context's own device is launched, a CUstream: the one that was given,
   // or its own. 0 on the CPU, and the legacy default stream where that was given as 0.
   std::uintptr_t stream() const;
-  const ContextOptions& options() const;  // as they were given, but for the seed, which is the last one set
-  const std::shared_ptr<detail::ContextState>& state() const { return state_; }
+  // As they were given, but for the seed, which is the last one set.
+  const ContextOptions& options() const&;
+  ContextOptions options() &&;
+  // What stands behind the Context, for the library itself.
+  const std::shared_ptr<detail::ContextState>& state() const& { return state_; }
+  std::shared_ptr<detail::ContextState> state() && { return state_; }
 
  private:
   struct WholeRange {

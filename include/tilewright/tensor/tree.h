@@ -263,8 +263,21 @@ T read_tree(const Leaves& leaves) {
   LeavesReader from{leaves.tensors, leaves.structure};
   return Tree<T>::read(from);
 }
-// Throws Error where another tree has another number of tensors.
-void check_alike(const Leaves& leaves, const Leaves& other);
+// Throws Error where another tree, the `number`-th, has another number of tensors.
+void check_alike(const Leaves& leaves, const Leaves& other, std::size_t number, const Location& where);
+// map_tensors(), with its line.
+template <class F, class T, class... Others>
+T mapped(const Location& where, const F& f, const T& tree, const Others&... others) {
+  Leaves leaves = leaves_of(tree);
+  const auto put = [&](const auto&... beside) {
+    std::size_t number = 0;
+    (check_alike(leaves, beside, ++number, where), ...);
+    for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
+      leaves.tensors[i] = f(leaves.tensors[i], beside.tensors[i]...);
+  };
+  put(leaves_of(others)...);
+  return read_tree<T>(leaves);
+}
 // The tensors of `named` in the order of `own`; throws Error where they are not the same names and types.
 std::vector<Tensor> tensors_for(const NamedTensors& own, const NamedTensors& named, const Location& where);
 
@@ -300,18 +313,35 @@ T with_tensors(const T& tree, const NamedTensors& named, const Location& where =
 
 // The tree with f(tensor, others…) in the place of each of its tensors; others are those in the same places
 // of trees that have as many: map_tensors([&](auto w, auto g) { return w - rate * g; }, weights, gradient).
-// Throws Error, without a line, where one has another number of tensors.
-template <class F, class T, class... Others>
-  requires(detail::IsTree<T> && (detail::IsTree<Others> && ...))
-T map_tensors(const F& f, const T& tree, const Others&... others) {
-  detail::Leaves leaves = detail::leaves_of(tree);
-  const auto put = [&](const auto&... beside) {
-    (detail::check_alike(leaves, beside), ...);
-    for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
-      leaves.tensors[i] = f(leaves.tensors[i], beside.tensors[i]...);
-  };
-  put(detail::leaves_of(others)...);
-  return detail::read_tree<T>(leaves);
+// Throws Error where one has another number of tensors. There are at most four others.
+template <class F, class T>
+  requires detail::IsTree<T>
+T map_tensors(const F& f, const T& tree, const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree);
+}
+template <class F, class T, class A>
+  requires(detail::IsTree<T> && detail::IsTree<A>)
+T map_tensors(const F& f, const T& tree, const A& a, const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree, a);
+}
+template <class F, class T, class A, class B>
+  requires(detail::IsTree<T> && detail::IsTree<A> && detail::IsTree<B>)
+T map_tensors(const F& f, const T& tree, const A& a, const B& b,
+              const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree, a, b);
+}
+template <class F, class T, class A, class B, class C>
+  requires(detail::IsTree<T> && detail::IsTree<A> && detail::IsTree<B> && detail::IsTree<C>)
+T map_tensors(const F& f, const T& tree, const A& a, const B& b, const C& c,
+              const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree, a, b, c);
+}
+template <class F, class T, class A, class B, class C, class D>
+  requires(detail::IsTree<T> && detail::IsTree<A> && detail::IsTree<B> && detail::IsTree<C> &&
+           detail::IsTree<D>)
+T map_tensors(const F& f, const T& tree, const A& a, const B& b, const C& c, const D& d,
+              const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree, a, b, c, d);
 }
 
 }  // namespace tilewright
