@@ -24,7 +24,7 @@ struct Safetensors::State {
     std::shared_ptr<const MappedFile> file;
   };
   std::string path;
-  std::vector<Info> tensors;
+  List<Info> tensors;
   std::map<std::string, Place> places;
   Metadata metadata;
 
@@ -110,8 +110,8 @@ Safetensors::Safetensors(const std::string& path, const Location& where) {
   });
 }
 
-const std::vector<Safetensors::Info>& Safetensors::tensors() const& { return state_->tensors; }
-std::vector<Safetensors::Info> Safetensors::tensors() && { return state_->tensors; }
+const List<Safetensors::Info>& Safetensors::tensors() const& { return state_->tensors; }
+List<Safetensors::Info> Safetensors::tensors() && { return state_->tensors; }
 bool Safetensors::contains(const std::string& name) const { return state_->places.count(name) > 0; }
 const Metadata& Safetensors::metadata() const& { return state_->metadata; }
 Metadata Safetensors::metadata() && { return state_->metadata; }

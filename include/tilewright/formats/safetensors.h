@@ -30,8 +30,8 @@ class Safetensors {
     Shape shape;
   };
   // What tensors it has, by where they lie, shard after shard.
-  const std::vector<Info>& tensors() const&;
-  std::vector<Info> tensors() &&;
+  const List<Info>& tensors() const&;
+  List<Info> tensors() &&;
   bool contains(const std::string& name) const;  // whether it has a tensor of this name
   // "__metadata__" of the file, or of the first shard; sorted by key.
   const Metadata& metadata() const&;

@@ -22,8 +22,7 @@ class Axes {
   Axes(std::initializer_list<Index> axes) : axes_(axes) {}
   Axes(std::vector<Index> axes) : axes_(std::move(axes)) {}
   // As they were given, negative ones too.
-  operator const std::vector<Index>&() const& { return axes_; }
-  operator std::vector<Index>() && { return std::move(axes_); }
+  operator const std::vector<Index>&() const { return axes_; }
 
  private:
   std::vector<Index> axes_;
