@@ -43,7 +43,8 @@ def functions_of(space):
 def wrong_reference(name, cursor, moved):
     """What is wrong with a member function that returns a reference, or ''."""
     result = cursor.result_type
-    if cursor.semantic_parent.kind == CursorKind.NAMESPACE or cursor.is_static_method() or name in KEPT_ELSEWHERE:
+    deleted = cursor.is_deleted_method()
+    if cursor.semantic_parent.kind == CursorKind.NAMESPACE or cursor.is_static_method() or deleted or name in KEPT_ELSEWHERE:
         return ""
     own = cursor.semantic_parent.spelling
     if result.kind == TypeKind.RVALUEREFERENCE:

@@ -23,10 +23,12 @@ namespace {
 // Why a report's graph is not all that the function does; "": it is.
 std::string why_no_program(const SpecialisationReport& report) {
   if (!report.breaks.empty())
-    return fmt::format("the function has graph breaks, so it is no single program: {}", report.breaks.front());
+    return fmt::format("the function has graph breaks, so it is no single program: {}",
+                       report.breaks.front());
   if (report.captured > 0)
     return fmt::format("the function captures {} tensor{}, whose values no text has: make {} arguments of it",
-                       report.captured, report.captured == 1 ? "" : "s", report.captured == 1 ? "it" : "them");
+                       report.captured, report.captured == 1 ? "" : "s",
+                       report.captured == 1 ? "it" : "them");
   if (report.draws > 0)
     return "the function draws random numbers at each call, which no text does: draw them before the call";
   return "";

@@ -64,10 +64,9 @@ Leaves CompiledCore::call(const std::vector<Tensor>& args, const Location& where
   State::Ready ready;
   if (!context->recording())
     ready = at_place(where, [&] {
-      return state_->ready(args, context, where,
-                           [&](const Specialisation&) {
-                             return Donation::wishes(donated, args.size(), state_->arguments());
-                           });
+      return state_->ready(args, context, where, [&](const Specialisation&) {
+        return Donation::wishes(donated, args.size(), state_->arguments());
+      });
     });
   if (ready.ran)
     return std::move(*ready.ran);  // of a function with graph breaks, which nothing is donated to
@@ -156,8 +155,9 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const Structure
   Specialisation& s = *ready.s;
   CompiledGraph& graph = *ready.graph;
   const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
-  OutputMemory memory =
-      at_place(where, [&] { return OutputMemory(outputs, args.size(), graph.compiled.overwriting, state_->arguments()); });
+  OutputMemory memory = at_place(where, [&] {
+    return OutputMemory(outputs, args.size(), graph.compiled.overwriting, state_->arguments());
+  });
   std::vector<std::shared_ptr<runtime::Buffer>> in, out = memory.buffers();
   in.reserve(inputs.size());
   for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
@@ -196,7 +196,8 @@ CompiledCore::State::Ready CompiledCore::State::prepared(const std::vector<Tenso
                                                          const std::shared_ptr<ContextState>& context,
                                                          const Location& where) {
   return as_one_program(args, context, where, [&](const Specialisation& s) {
-    return s.programs.empty() ? Donation::wishes(options.donate, args.size(), arguments()) : s.programs.front().over;
+    return s.programs.empty() ? Donation::wishes(options.donate, args.size(), arguments())
+                              : s.programs.front().over;
   });
 }
 

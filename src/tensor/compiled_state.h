@@ -21,7 +21,7 @@ struct CompiledCore::State {
     std::vector<Guard> guards;  // of the arguments
   };
   LeavesFunction function;
-  Structure structure;  // of the arguments
+  Structure structure;                  // of the arguments
   std::vector<std::string> names = {};  // of their tensors in errors, where these are parts of arguments
   GivenNames arguments() const {
     if (names.empty()) return {"argument"};

@@ -89,7 +89,8 @@ Managed* exported(const Tensor& tensor, const char* name, dlpack::Stream stream,
     if constexpr (std::is_same_v<Managed, ManagedTensor>) {
       if (read_only)
         throw Error(
-            "the tensor is borrowed memory that is read-only, which this form cannot say: use to_dlpack(), or "
+            "the tensor is borrowed memory that is read-only, which this form cannot say: use to_dlpack(), "
+            "or "
             "give it a copy");
     }
     if (!t.device->is_host() && stream != dlpack::kNoStream) {

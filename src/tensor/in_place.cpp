@@ -95,10 +95,9 @@ std::vector<std::string> Donation::lines(const std::vector<passes::Overwriting>&
   lines.reserve(overwriting.size());
   for (const passes::Overwriting& o : overwriting) {
     const std::string argument = names.of(static_cast<std::size_t>(o.what.inputs.front()));
-    lines.push_back(
-        o.why_not.empty()
-            ? fmt::format("donated: {} becomes output {}", argument, o.what.output)
-            : fmt::format("donated: {} is freed behind the call: {}", argument, o.why_not));
+    lines.push_back(o.why_not.empty()
+                        ? fmt::format("donated: {} becomes output {}", argument, o.what.output)
+                        : fmt::format("donated: {} is freed behind the call: {}", argument, o.why_not));
   }
   return lines;
 }

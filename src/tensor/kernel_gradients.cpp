@@ -1,8 +1,8 @@
-// Kernels have no place in a graph, so a function with some is differentiated in parts. Say kernels read i_k and
-// made o_k, inputs of the graph, and the function's value is L. The gradient by the arguments is that of
+// Kernels have no place in a graph, so a function with some is differentiated in parts. Say kernels read i_k
+// and made o_k, inputs of the graph, and the function's value is L. The gradient by the arguments is that of
 //   L + Σ_k <i_k, d_k>   with d_k, the gradient by i_k, held constant,
-// and d_k is what the user's function makes of the gradient by o_k, which is that of L + Σ_(m > k) <i_m, d_m>,
-// for only later kernels depend on o_k. So the last call comes first.
+// and d_k is what the user's function makes of the gradient by o_k, which is that of L + Σ_(m > k) <i_m,
+// d_m>, for only later kernels depend on o_k. So the last call comes first.
 #include "tensor/kernel_gradients.h"
 
 #include "ops/functions.h"
@@ -20,11 +20,13 @@ std::vector<Tensor> values_now(const std::shared_ptr<Trace>& trace, const std::v
                                const Location& where) {
   for (const Tensor& t : std::vector<Tensor>(trace->inputs)) {
     if (t.impl()->buffer) continue;
-    if (const std::shared_ptr<Trace>& outer = t.impl()->trace; outer && outer->of == Trace::Of::value_and_grad)
-      throw Error(fmt::format("{} has no second derivative: its gradient is what was given for it, which is not "
-                              "differentiated",
-                              what),
-                  where);
+    if (const std::shared_ptr<Trace>& outer = t.impl()->trace;
+        outer && outer->of == Trace::Of::value_and_grad)
+      throw Error(
+          fmt::format("{} has no second derivative: its gradient is what was given for it, which is not "
+                      "differentiated",
+                      what),
+          where);
     give_memory(*t.impl(), context, what, where);
   }
   return at_place(where, [&] {

@@ -23,9 +23,9 @@ Program::Program(std::string_view text, const Location& where) {
     inputs.push_back({node.name, node.type.dtype, node.type.shape});
   }
   if (inputs.empty())
-    throw Error(fmt::format("Program: graph @{} has no inputs, so it has nothing to be called with",
-                            graph->name()),
-                where);
+    throw Error(
+        fmt::format("Program: graph @{} has no inputs, so it has nothing to be called with", graph->name()),
+        where);
   state_ = std::make_shared<const State>(*std::move(graph), std::move(inputs));
 }
 

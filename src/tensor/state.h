@@ -37,8 +37,8 @@ struct TensorImpl {
   std::shared_ptr<runtime::Buffer> buffer;  // null while the value is only recorded
   std::shared_ptr<Trace> trace;             // in which the value was recorded, until that has ended
   ir::NodeId node = -1;                     // in the trace's graph; of a value with memory where it was used
-  // The line of the call that took its memory; empty while it has its value. Guarded by the Context's mutex, as
-  // the buffer is.
+  // The line of the call that took its memory; empty while it has its value. Guarded by the Context's mutex,
+  // as the buffer is.
   std::string donated;
 };
 

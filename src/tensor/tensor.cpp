@@ -151,9 +151,7 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
   return std::move(*buffer);
 }
 
-std::string GivenNames::of(std::size_t i) const {
-  return name ? name(i) : fmt::format("{} {}", role, i);
-}
+std::string GivenNames::of(std::size_t i) const { return name ? name(i) : fmt::format("{} {}", role, i); }
 
 void check_given(std::string_view name, const GivenNames& names, std::span<const Tensor> tensors,
                  const Location& where) {

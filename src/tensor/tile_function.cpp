@@ -28,7 +28,8 @@ struct TileFunction::State {
   };
   std::vector<Loaded> loaded;
   std::shared_ptr<const TileGradient> gradient;
-  std::mutex mutex;  // guards schedule, gradient and what is loaded: calls with tensors of several Contexts share no other
+  std::mutex mutex;  // guards schedule, gradient and what is loaded: calls with tensors of several Contexts
+                     // share no other
 
   std::shared_ptr<const TileGradient> its_gradient() {
     const std::lock_guard lock(mutex);
@@ -92,7 +93,8 @@ void TileFunction::use(const tile::Schedule& schedule, const Location& where) {
 
 void TileFunction::set_gradient(TileGradient gradient, const Location& where) {
   State& s = state(where);
-  if (!gradient) throw Error(fmt::format("set_gradient of kernel {}: the function is empty", s.kernel.name), where);
+  if (!gradient)
+    throw Error(fmt::format("set_gradient of kernel {}: the function is empty", s.kernel.name), where);
   const std::lock_guard lock(s.mutex);
   s.gradient = std::make_shared<const TileGradient>(std::move(gradient));
 }

@@ -19,10 +19,11 @@ void check_scalar(const char* of, const std::vector<Tensor>& results, const Loca
   if (results.empty()) throw Error(fmt::format("{}: the function returned no tensor", of), where);
   const ir::Type& type = results[0].impl()->type;
   if (type.shape.rank() == 0 && is_float(type.dtype)) return;
-  throw Error(fmt::format("{}: the function's first result is {}, not a float scalar: return a sum or mean of "
-                          "it",
-                          of, to_string(type)),
-              where);
+  throw Error(
+      fmt::format("{}: the function's first result is {}, not a float scalar: return a sum or mean of "
+                  "it",
+                  of, to_string(type)),
+      where);
 }
 
 // Throws Error where a tensor that a gradient is asked of is of integers.
@@ -31,10 +32,11 @@ void check_differentiable(const char* of, const std::vector<int>& wrt, const std
   for (const int number : wrt) {
     const auto i = static_cast<std::size_t>(number);
     if (const ir::Type& type = tensors[i].impl()->type; !is_float(type.dtype))
-      throw Error(fmt::format("{}: {} is {}, which has no gradient: cast it to a float type before the call, or "
-                              "ask for the gradients of other arguments",
-                              of, names.of(i), to_string(type)),
-                  where);
+      throw Error(
+          fmt::format("{}: {} is {}, which has no gradient: cast it to a float type before the call, or "
+                      "ask for the gradients of other arguments",
+                      of, names.of(i), to_string(type)),
+          where);
   }
 }
 

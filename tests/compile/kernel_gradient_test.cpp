@@ -103,14 +103,13 @@ TEST_P(KernelGradients, MayBeLeftOut) {
 }
 
 TEST_P(KernelGradients, AreGraphBreaksOfCompiledFunctions) {
-  const auto f = compile([&](const Tensor& x) {
-    return grad([&](const Tensor& t) { return sum(run(t * 2.f, w_)); })(x + 1.f);
-  });
+  const auto f = compile(
+      [&](const Tensor& x) { return grad([&](const Tensor& t) { return sum(run(t * 2.f, w_)); })(x + 1.f); });
   f(x_);
   EXPECT_NE(f.report().front().breaks.at(0).find("kernel scaled_exp"), std::string::npos);
-  const auto whole = compile(
-      [&](const Tensor& x) { return grad([&](const Tensor& t) { return sum(run(t, w_)); })(x); },
-      {.fullgraph = true});
+  const auto whole =
+      compile([&](const Tensor& x) { return grad([&](const Tensor& t) { return sum(run(t, w_)); })(x); },
+              {.fullgraph = true});
   test::expect_says([&] { whole(x_); }, {"kernel scaled_exp", "fullgraph", here_});
 }
 

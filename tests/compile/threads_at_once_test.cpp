@@ -20,7 +20,8 @@ namespace {
 using Floats = std::vector<float>;
 const ContextOptions kHere{.device = "cpu", .cache_directory = "", .threads = 1};
 
-// Runs each of these on a thread of its own, all begun together, `rounds` times; what one throws is a failure.
+// Runs each of these on a thread of its own, all begun together, `rounds` times; what one throws is a
+// failure.
 void at_once(const std::vector<std::function<void()>>& works, int rounds = 20) {
   std::barrier begin(std::ssize(works));
   std::vector<std::thread> threads;
@@ -62,7 +63,9 @@ TEST(ThreadsAtOnce, MakeReadPrintAndDrawInOneContext) {
       [&] { EXPECT_LT(max(ctx.rand({8})).item(), 1); },
       [&] { ctx.set_seed(7); },
       [&] { EXPECT_EQ(borrow(ctx, memory.data(), {64}, DType::f32).to_vector<float>()[63], 5); },
-      [&] { EXPECT_EQ(take(shared, ctx.from<std::int64_t>({1}, {1}), 0).to_vector<float>(), (Floats{3, 4})); },
+      [&] {
+        EXPECT_EQ(take(shared, ctx.from<std::int64_t>({1}, {1}), 0).to_vector<float>(), (Floats{3, 4}));
+      },
       [&] { ctx.synchronize(); },
   });
 }
@@ -184,7 +187,8 @@ TEST(ThreadsAtOnce, LetGoOfForeignMemoryAnywhere) {
   EXPECT_EQ(gone, kTensors);
 }
 
-// One thread gives a tensor away, which is no use of the others' (running.md): these get its values or an Error.
+// One thread gives a tensor away, which is no use of the others' (running.md): these get its values or an
+// Error.
 TEST(ThreadsAtOnce, UseWhatAnotherGivesAway) {
   Context ctx(kHere);
   const auto moved = compile([](const Tensor& a) { return a + 1.f; }, {.donate = {0}});
@@ -202,20 +206,21 @@ TEST(ThreadsAtOnce, UseWhatAnotherGivesAway) {
         }
       };
     };
-    at_once({use([&] { return moved(x).to_vector<float>()[0]; }, 2),
-             use([&] { return x.to_vector<float>()[0]; }, 1),
-             use([&] { return (x + 2.f).to_vector<float>()[0]; }, 3),
-             use([&] { return other(x).to_vector<float>()[0]; }, 2),
-             use([&] { return grad([](const Tensor& a) { return sum(a * 5.f); })(x).to_vector<float>()[0]; }, 5),
-             use([&] { return twice({x, out({64})}).at(0).to_vector<float>()[0]; }, 2),
-             use(
-                 [&] {
-                   dlpack::ManagedTensorVersioned* m = to_dlpack(x);
-                   m->deleter(m);
-                   return 0.f;
-                 },
-                 0)},
-            1);
+    at_once(
+        {use([&] { return moved(x).to_vector<float>()[0]; }, 2),
+         use([&] { return x.to_vector<float>()[0]; }, 1),
+         use([&] { return (x + 2.f).to_vector<float>()[0]; }, 3),
+         use([&] { return other(x).to_vector<float>()[0]; }, 2),
+         use([&] { return grad([](const Tensor& a) { return sum(a * 5.f); })(x).to_vector<float>()[0]; }, 5),
+         use([&] { return twice({x, out({64})}).at(0).to_vector<float>()[0]; }, 2),
+         use(
+             [&] {
+               dlpack::ManagedTensorVersioned* m = to_dlpack(x);
+               m->deleter(m);
+               return 0.f;
+             },
+             0)},
+        1);
   }
 }
 

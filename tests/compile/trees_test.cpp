@@ -234,18 +234,18 @@ TEST_F(Trees, AreCalledByArgumentAndMemberInErrors) {
                     {"into: argument 1, .layers[1].weight was never given a value", here});
   test::expect_says([&] { value_and_grad<1>(forward)(x, net); },
                     {"value_and_grad: argument 1, .layers[1].weight was never", here});
-  test::expect_says([&] { grad<1>(forward)(x, net); }, {"grad: argument 1, .layers[1].weight was never", here});
+  test::expect_says([&] { grad<1>(forward)(x, net); },
+                    {"grad: argument 1, .layers[1].weight was never", here});
 
   net = network();
   net.layers[0].bias = net.layers[0].bias->reshape({1, 4});
   run(x, net);
   EXPECT_EQ(run.report().front().reason, "argument 1, .layers[0].bias is f32[1,4], was f32[4]");
 
-  const auto donated = compile(
-      [](const Tensor& in, const Network& n) {
-        return sum(in) + sum(n.layers[0].weight) * sum(n.layers[1].weight);
-      },
-      {.donate = {1}});
+  const auto donated =
+      compile([](const Tensor& in,
+                 const Network& n) { return sum(in) + sum(n.layers[0].weight) * sum(n.layers[1].weight); },
+              {.donate = {1}});
   net.layers[1].weight = net.layers[0].weight;
   test::expect_says(
       [&] { donated(x, net); },

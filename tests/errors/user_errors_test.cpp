@@ -103,7 +103,8 @@ TEST_P(UserErrors, WhatIsNotDifferentiated) {
   const Tensor x = ctx_.ones({3}), i = ctx_.ones({3}, DType::i64);
   const auto many = value_and_grad([](const Tensor& t) { return t * 2.0; });
   expect_says([&] { many(x); }, {"value_and_grad", "first result is f32[3]", "sum", here_});
-  expect_says([&] { grad([](const Tensor& t) { return t; })(x); }, {"grad: the function's first result", here_});
+  expect_says([&] { grad([](const Tensor& t) { return t; })(x); },
+              {"grad: the function's first result", here_});
   expect_says([&] { many(i); }, {"value_and_grad", "argument 0 is i64[3]", "cast", here_});
   const auto reads = value_and_grad([](const Tensor& t) {
     const Tensor s = sum(t);

@@ -1,4 +1,5 @@
-// Programs as text in files: another process computes the same bits by them, and mistakes are told with lines.
+// Programs as text in files: another process computes the same bits by them, and mistakes are told with
+// lines.
 #include <tilewright/tilewright.hpp>
 
 #include <gtest/gtest.h>
@@ -91,8 +92,9 @@ TEST(ProgramFiles, SayWhereTextsAreWrong) {
   refused("", "1:1");
   refused("graph @f(%x: f32[3]) -> f32[3] {\n  %1 = mull %x, %x : f32[3]\n  return %1\n}\n", "2:8");
   refused("graph @f(%x: f32[3]) -> f32[3] {\n  %1 = exp %x : f32[4]\n  return %1\n}\n", "2:");
-  refused("graph @f() -> f32[3] {\n  %1 = constant {dtype=f32, shape=[3], value=1.0} : f32[3]\n  return %1\n}\n",
-          "graph @f has no inputs");
+  refused(
+      "graph @f() -> f32[3] {\n  %1 = constant {dtype=f32, shape=[3], value=1.0} : f32[3]\n  return %1\n}\n",
+      "graph @f has no inputs");
   expect_says([&] { load_program(folder.file("none.tw")); }, {"load_program: ", "none.tw: ", here});
 }
 
@@ -101,7 +103,8 @@ TEST(ProgramFiles, SayWhatIsNotGivenToThem) {
   const std::string here = "(at program_test.cpp:";
   const Program f("graph @f(%x: f32[3], %y: f32[3]) -> f32[3] { %1 = mul %x, %y : f32[3] return %1 }");
   expect_says([&] { f({ctx.ones({3})}); }, {"Program: 1 arguments given, graph @f takes 2", here});
-  expect_says([&] { f({ctx.ones({3}), ctx.ones({4})}); }, {"argument 1 is f32[4], %y of graph @f is f32[3]", here});
+  expect_says([&] { f({ctx.ones({3}), ctx.ones({4})}); },
+              {"argument 1 is f32[4], %y of graph @f is f32[3]", here});
   expect_says([&] { f({ctx.ones({3}), Tensor()}); }, {"argument 1 was never given a value", here});
 }
 

@@ -7,8 +7,8 @@
 #pragma GCC visibility push(default)
 namespace tilewright {
 
-// The program in a file. Throws Error: the file cannot be read, or is no text of a graph: then it names line and
-// column.
+// The program in a file. Throws Error: the file cannot be read, or is no text of a graph: then it names line
+// and column.
 Program load_program(const std::string& path, const Location& where = Location::current());
 
 // Writes the graph of a compiled function: save_program("elu.tw", f.report().front()). Its inputs are the

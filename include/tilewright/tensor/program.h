@@ -27,8 +27,8 @@ class Program {
   // Throws Error with the line and column of the text where it is no graph.
   explicit Program(std::string_view text, const Location& where = Location::current());
 
-  // The outputs of the graph, for a tensor for each of its inputs. Throws Error where there are not as many, or
-  // where one has another type or shape than its input.
+  // The outputs of the graph, for a tensor for each of its inputs. Throws Error where there are not as many,
+  // or where one has another type or shape than its input.
   std::vector<Tensor> operator()(const std::vector<Tensor>& arguments,
                                  const Location& where = Location::current()) const;
   // What it is called with, in this order.

@@ -141,8 +141,8 @@ struct Called {
 // A function of trees as one of their leaves.
 using LeavesFunction = std::function<Leaves(const Leaves&)>;
 
-// What errors call each tensor of a function's arguments: "argument 2, .layers[3].w". Null: they are arguments
-// themselves, "argument 2".
+// What errors call each tensor of a function's arguments: "argument 2, .layers[3].w". Null: they are
+// arguments themselves, "argument 2".
 using ArgumentNames = std::vector<std::string> (*)(const Leaves&);
 // "argument 2, .layers[3].w" of the tensors of one argument, added to `names`.
 void add_argument_names(std::vector<std::string>& names, std::size_t argument, const NamedTensors& tensors);
@@ -179,6 +179,8 @@ template <class R, class... A, class F>
 LeavesFunction as_leaves_function(std::type_identity<R(A...)>, F f, const char* of, const Location& where) {
   static_assert(std::is_invocable_v<const F&, const A&...> || takes_line<F, A...>(),
                 "the function must be const, and take its parameters by value or by reference to const");
+  static_assert(std::is_copy_constructible_v<F>,
+                "the function must be copyable: let it hold what cannot be copied by a std::shared_ptr");
   if (is_empty(f)) throw_empty_function(of, where);
   return [f = std::move(f), where](const Leaves& leaves) {
     LeavesReader from{leaves.tensors, leaves.structure};

@@ -60,11 +60,11 @@ class TileFunction {
   // Instead of the device's own choice.
   void use(const tile::Schedule& schedule, const Location& where = Location::current());
   // How it is differentiated from now on: value_and_grad() then runs the kernel as it records the function,
-  // and calls `gradient` with what came of it, which may run other kernels. It is called without a lock, on the
-  // thread that differentiates. What stands before the kernel is computed once more for each kernel of the
-  // function. Throws Error where `gradient` is empty; the call throws it on into(), and where the gradients are
-  // not as many, or not of the types of the tensors read; value_and_grad() inside another one throws it: there
-  // is no second derivative.
+  // and calls `gradient` with what came of it, which may run other kernels. It is called without a lock, on
+  // the thread that differentiates. What stands before the kernel is computed once more for each kernel of
+  // the function. Throws Error where `gradient` is empty; the call throws it on into(), and where the
+  // gradients are not as many, or not of the types of the tensors read; value_and_grad() inside another one
+  // throws it: there is no second derivative.
   void set_gradient(TileGradient gradient, const Location& where = Location::current());
 
   // What it was made of.
