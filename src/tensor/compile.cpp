@@ -120,7 +120,11 @@ void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Typ
       throw Error(fmt::format("into: output {} is borrowed memory that is read-only", i), where);
     for (std::size_t k = 0; k < i; ++k)
       if (outputs[k].impl()->buffer->overlaps(*t.buffer))
-        throw Error(fmt::format("into: outputs {} and {} are the same tensor", k, i), where);
+        throw Error(fmt::format("into: outputs {} and {} {}", k, i,
+                                outputs[k].impl()->buffer->is_same_memory(*t.buffer)
+                                    ? "are the same tensor"
+                                    : "share a part of their memory: each must have its own"),
+                    where);
   }
 }
 

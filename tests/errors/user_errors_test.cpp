@@ -99,6 +99,11 @@ TEST_P(UserErrors, ReadsOfTensorsWithoutAValue) {
   expect_says([&] { given + taken; }, {"add: ", why, here_});
 }
 
+TEST_P(UserErrors, ConditionsThatAreNone) {
+  const Tensor x = ctx_.ones({3});
+  expect_says([&] { where(x, x, x); }, {"where: the condition is f32[3], not bool", here_});
+}
+
 TEST_P(UserErrors, WhatIsNotDifferentiated) {
   const Tensor x = ctx_.ones({3}), i = ctx_.ones({3}, DType::i64);
   const auto many = value_and_grad([](const Tensor& t) { return t * 2.0; });
