@@ -26,11 +26,38 @@ Tensor at(NamedTensors&& tensors, const std::string& name, const Location& where
 
 namespace tilewright::detail {
 
-std::string path_of(const std::string& path, std::string_view name) {
-  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+void add_tensor(Leaves& to, const Tensor& t) {
+  to.tensors.push_back(t);
+  if (to.paths) to.paths->tensors.push_back(to.paths->here);
 }
-std::string path_of(const std::string& path, std::size_t place) {
-  return path_of(path, fmt::to_string(place));
+void add_number(Leaves& to, std::int64_t number) { to.structure.push_back(number); }
+
+namespace {
+void enter(Paths& paths, std::string_view name) {
+  paths.ends.push_back(paths.here.size());
+  if (!paths.here.empty()) paths.here += '.';
+  paths.here += name;
+}
+}  // namespace
+
+void enter_member(Leaves& to, std::string_view& names) {
+  if (to.paths) enter(*to.paths, first_name(names));
+}
+void enter_element(Leaves& to, std::size_t place) {
+  if (to.paths) enter(*to.paths, fmt::to_string(place));
+}
+void leave(Leaves& to) {
+  if (!to.paths) return;
+  to.paths->here.resize(to.paths->ends.back());
+  to.paths->ends.pop_back();
+}
+
+NamedTensors named(const Leaves& leaves) {
+  NamedTensors out;
+  out.reserve(leaves.tensors.size());
+  for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
+    out.push_back({leaves.paths->tensors[i], leaves.tensors[i]});
+  return out;
 }
 
 void check_alike(const Leaves& leaves, const Leaves& other, std::size_t number, const Location& where) {
@@ -40,8 +67,9 @@ void check_alike(const Leaves& leaves, const Leaves& other, std::size_t number, 
                 where);
 }
 
+namespace {
 // ".layers[3].w" of "layers.3.w": as a user's source says it.
-static std::string member_text(std::string_view path) {
+std::string member_text(std::string_view path) {
   std::string text;
   while (!path.empty()) {
     const std::size_t end = std::min(path.find('.'), path.size());
@@ -53,10 +81,14 @@ static std::string member_text(std::string_view path) {
   return text;
 }
 
-void add_argument_names(std::vector<std::string>& names, std::size_t argument, const NamedTensors& tensors) {
-  for (const NamedTensor& t : tensors)
-    names.push_back(t.name.empty() ? fmt::format("argument {}", argument)
-                                   : fmt::format("argument {}, {}", argument, member_text(t.name)));
+}  // namespace
+
+void name_argument(Paths& paths, std::size_t argument, std::size_t first) {
+  for (std::size_t i = first; i < paths.tensors.size(); ++i) {
+    std::string& path = paths.tensors[i];
+    path = path.empty() ? fmt::format("argument {}", argument)
+                        : fmt::format("argument {}, {}", argument, member_text(path));
+  }
 }
 
 std::vector<Tensor> tensors_for(const NamedTensors& own, const NamedTensors& named, const Location& where) {

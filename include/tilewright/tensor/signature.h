@@ -144,8 +144,8 @@ using LeavesFunction = std::function<Leaves(const Leaves&)>;
 // What errors call each tensor of a function's arguments: "argument 2, .layers[3].w". Null: they are
 // arguments themselves, "argument 2".
 using ArgumentNames = std::vector<std::string> (*)(const Leaves&);
-// "argument 2, .layers[3].w" of the tensors of one argument, added to `names`.
-void add_argument_names(std::vector<std::string>& names, std::size_t argument, const NamedTensors& tensors);
+// The paths of an argument's tensors, those from the `first` on, as errors say them.
+void name_argument(Paths& paths, std::size_t argument, std::size_t first);
 template <class R, class... A>
 constexpr ArgumentNames names_of_arguments(std::type_identity<R(A...)>) {
   if constexpr ((std::is_same_v<A, Tensor> && ...) ||
@@ -154,10 +154,13 @@ constexpr ArgumentNames names_of_arguments(std::type_identity<R(A...)>) {
   else
     return [](const Leaves& leaves) {
       LeavesReader from{leaves.tensors, leaves.structure};
-      std::vector<std::string> names;
-      std::size_t argument = 0;
-      (add_argument_names(names, argument++, named_tensors(Tree<A>::read(from))), ...);
-      return names;
+      Paths paths;
+      Leaves again{{}, {}, &paths};
+      std::size_t argument = 0, first = 0;
+      ((Tree<A>::write(Tree<A>::read(from), again), name_argument(paths, argument++, first),
+        first = paths.tensors.size()),
+       ...);
+      return paths.tensors;
     };
 }
 
