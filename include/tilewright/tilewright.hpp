@@ -7,6 +7,7 @@
 
 #include <tilewright/formats/npy.h>
 #include <tilewright/formats/npz.h>
+#include <tilewright/formats/program.h>
 #include <tilewright/formats/safetensors.h>
 #include <tilewright/tensor/attention.h>
 #include <tilewright/tensor/borrow.h>

@@ -127,7 +127,7 @@ class Reader:
             end = next(n for n, line in enumerate(lines) if not is_comment(line))
             self.headers[name] = Header(name, [line.strip().removeprefix("//").removeprefix(" ") for line in lines[:end]], lines)
 
-    def read(self):
+    def parse(self):
         source = "".join(f"#include <{name}>\n" for name in self.headers)
         cindex.Config.set_library_file("libclang-19.so.1")
         unit = cindex.Index.create().parse("all.cpp", args=["-std=c++20", f"-I{INCLUDE}"], unsaved_files=[("all.cpp", source)],
@@ -135,6 +135,10 @@ class Reader:
         errors = [str(problem) for problem in unit.diagnostics if problem.severity >= cindex.Diagnostic.Error]
         if errors:
             raise SystemExit("public_api: the headers do not compile:\n" + "\n".join(errors))
+        return unit
+
+    def read(self):
+        unit = self.parse()
         for cursor in unit.cursor.get_children():
             if cursor.kind == CursorKind.MACRO_DEFINITION and cursor.spelling.startswith("TILEWRIGHT_"):
                 self.take_macro(cursor)

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <numeric>
 
 namespace tilewright {
 
@@ -18,13 +19,30 @@ using formats::Bytes;
 using formats::MappedFile;
 using formats::SafetensorsEntry;
 
+namespace {
+// How many characters must be put in, taken out or replaced to make one name of the other (Levenshtein).
+std::size_t changes_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t above_left = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t above = row[j + 1];
+      row[j + 1] = std::min({above + 1, row[j] + 1, above_left + (a[i] == b[j] ? 0 : 1)});
+      above_left = above;
+    }
+  }
+  return row[b.size()];
+}
+}  // namespace
+
 struct Safetensors::State {
   struct Place {
     SafetensorsEntry entry;
     std::shared_ptr<const MappedFile> file;
   };
   std::string path;
-  std::vector<Info> tensors;
+  List<Info> tensors;
   std::map<std::string, Place> places;
   Metadata metadata;
 
@@ -68,18 +86,23 @@ struct Safetensors::State {
           fmt::format("its files have {} tensors, and the index names {}", places.size(), map.size()));
   }
 
-  std::string known() const {
+  // The names that are nearest to one that is not there.
+  std::string known(const std::string& name) const {
     constexpr std::size_t kMost = 8;
+    std::vector<std::pair<std::size_t, std::string_view>> near;
+    near.reserve(tensors.size());
+    for (const Info& t : tensors) near.emplace_back(changes_between(name, t.name), t.name);
+    std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::string text;
-    for (std::size_t i = 0; i < std::min(tensors.size(), kMost); ++i)
-      text += fmt::format("{}\"{}\"", i > 0 ? ", " : "", tensors[i].name);
-    return tensors.size() > kMost ? fmt::format("{} and {} more", text, tensors.size() - kMost) : text;
+    for (std::size_t i = 0; i < std::min(near.size(), kMost); ++i)
+      text += fmt::format("{}\"{}\"", i > 0 ? ", " : "", near[i].second);
+    return near.size() > kMost ? fmt::format("{} and {} more", text, near.size() - kMost) : text;
   }
 
   const Place& place_of(const std::string& name) const {
     const auto found = places.find(name);
     if (found == places.end())
-      throw Error(fmt::format("there is no tensor \"{}\"; there are {}", name, known()));
+      throw Error(fmt::format("there is no tensor \"{}\"; there are {}", name, known(name)));
     return found->second;
   }
 
@@ -110,9 +133,11 @@ Safetensors::Safetensors(const std::string& path, const Location& where) {
   });
 }
 
-const std::vector<Safetensors::Info>& Safetensors::tensors() const { return state_->tensors; }
+const List<Safetensors::Info>& Safetensors::tensors() const& { return state_->tensors; }
+List<Safetensors::Info> Safetensors::tensors() && { return state_->tensors; }
 bool Safetensors::contains(const std::string& name) const { return state_->places.count(name) > 0; }
-const Metadata& Safetensors::metadata() const { return state_->metadata; }
+const Metadata& Safetensors::metadata() const& { return state_->metadata; }
+Metadata Safetensors::metadata() && { return state_->metadata; }
 
 Tensor Safetensors::load(Context& context, const std::string& name, const Location& where) const {
   return formats::in_file("load", state_->path, where, [&] { return state_->load(context, name, where); });

@@ -1,4 +1,4 @@
-// Rows that keep the numbers: cast and stop_gradient.
+// Rows that keep the numbers: cast, stop_gradient and with_gradient_of.
 #include "ops/row_parts.h"
 #include "ops/stored_rows.h"
 
@@ -34,6 +34,13 @@ Grads vjp_cast(Args x, const Attrs&, Value, Value g) {
   return {cast(g, x[0].dtype())};
 }
 
+Type infer_with_gradient_of(Types operands, const Attrs&) {
+  if (!(operands[0] == operands[1]))
+    throw Error(fmt::format("with_gradient_of: operands are {} and {}", to_string(operands[0]),
+                            to_string(operands[1])));
+  return operands[0];
+}
+
 HostTensor eval_same(HostTensors x, const Attrs&, const Type&) { return *x[0]; }
 
 }  // namespace
@@ -56,6 +63,17 @@ constexpr ir::Op kStopGradient =
              .infer = [](Types operands, const Attrs&) { return operands[0]; },
              .eval = eval_same,
              .vjp = zero_gradient,
+             .lower = [](tile::Builder&, std::span<const tile::Value> x, const Attrs&) { return x[0]; }});
+
+// For a gradient whose fast formula cannot be differentiated itself: b is dead unless it is.
+constexpr ir::Op kWithGradientOf =
+    checked({.name = "with_gradient_of",
+             .arity = 2,
+             .kind = OpClass::pointwise,
+             .doc = "a, with the gradient of b, which is the same number by another formula.",
+             .infer = infer_with_gradient_of,
+             .eval = eval_same,
+             .vjp = [](Args, const Attrs&, Value, Value g) -> Grads { return {std::nullopt, g}; },
              .lower = [](tile::Builder&, std::span<const tile::Value> x, const Attrs&) { return x[0]; }});
 
 }  // namespace tilewright::ops

@@ -91,6 +91,7 @@ Value cast(Value x, DType dtype) {
 }
 
 Value stop_gradient(Value x) { return append(kStopGradient, {x}); }
+Value with_gradient_of(Value x, Value gradient) { return append(kWithGradientOf, {x, gradient}); }
 
 #define TW_ROW(f, Row, type, literals) \
   Value f(const Operand& a, const Operand& b) { return binary(k##Row, a, b, type); }

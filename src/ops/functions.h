@@ -49,6 +49,7 @@ Value random_bits(Value seed, const Shape& shape, Index offset);
 Value where(Value condition, const Operand& a, const Operand& b);
 
 Value cast(Value x, DType dtype);
+Value with_gradient_of(Value x, Value gradient);  // x, of the same type
 
 // --- views
 Value reshape(Value x, const Shape& shape);  // one extent may be -1

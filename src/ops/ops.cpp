@@ -17,6 +17,7 @@ constexpr const ir::Op* kTable[] = {
     // cast.cpp
     &kCast,
     &kStopGradient,
+    &kWithGradientOf,
 // arithmetic.cpp
 #define TW_ARITHMETIC(f, Row, type, literals) &k##Row,
 #define TW_WRITTEN(f, Row, literals) &k##Row,

@@ -19,7 +19,7 @@ consteval ir::Op checked(ir::Op op) {
 // source.cpp
 extern const ir::Op kConstant, kIota, kRandom;
 // cast.cpp
-extern const ir::Op kCast, kStopGradient;
+extern const ir::Op kCast, kStopGradient, kWithGradientOf;
 // arithmetic.cpp and logic.cpp
 #define TW_ROW(f, Row, type, literals) extern const ir::Op k##Row;
 #define TW_ARITHMETIC TW_ROW

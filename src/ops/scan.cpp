@@ -48,10 +48,29 @@ Grads vjp_cumsum(Args, const Attrs& attrs, Value, Value g) {
   return {sum_from_end(g, attrs.integer("axis"))};
 }
 
+// Elements stand `by` places before where they stood along an axis; zeros follow the last one.
+Value brought_forward(Value x, Index axis, Index by) {
+  return slice_axis(pad_axis(x, axis, 0, by), axis, {.start = by});
+}
+
+// The gradient of cumprod as a polynomial of x and g, which may be differentiated wherever zeros stand: that
+// of element j is the product before it times S_j = Σ_(i >= j) g_i Π_(j < k <= i) x_k = g_j + x_(j+1)
+// S_(j+1). By doubling (Hillis and Steele, 1986): sums over w elements from j on, and the products of the w
+// elements behind j, give those over 2 w.
+Value cumprod_gradient(Value x, Value g, Index axis) {
+  const Index count = x.shape()[static_cast<int>(axis)];
+  Value sums = g, factors = brought_forward(x, axis, 1);
+  for (Index width = 1; width < count; width *= 2) {
+    sums = sums + factors * brought_forward(sums, axis, width);
+    factors = factors * brought_forward(factors, axis, width);
+  }
+  return slice_axis(pad_axis(cumprod(x, axis), axis, 1, 0, 1), axis, {.stop = count}) * sums;
+}
+
 // An element's factor in a product is the product over the element. That divides by no zero: behind a line's
 // first zero all products are 0, and so are the gradients there; the zero's own factor is the product that
-// leaves it out. The same is done in PyTorch (cumprod_backward). A second derivative is therefore that of
-// lines with one zero at most.
+// leaves it out. The same is done in PyTorch (cumprod_backward), and is the fastest way. Its own derivative
+// would be right in lines with one zero at most, so that of cumprod_gradient() is taken.
 Grads vjp_cumprod(Args x, const Attrs& attrs, Value product, Value g) {
   const Index axis = attrs.integer("axis");
   const DType wide = compute_dtype(x[0].dtype());
@@ -62,7 +81,7 @@ Grads vjp_cumprod(Args x, const Attrs& attrs, Value product, Value g) {
   const Value without = cumprod(where(is_first, 1.0, all), axis);
   const Value gradient = where(is_first, sum_from_end(reached * without, axis),
                                sum_from_end(reached * products, axis) / where(is_zero, 1.0, all));
-  return {cast(gradient, x[0].dtype())};
+  return {cast(with_gradient_of(gradient, cumprod_gradient(all, reached, axis)), x[0].dtype())};
 }
 
 // The gradient goes to the element that the running extreme is, the last of equal ones (as PyTorch); a NaN is

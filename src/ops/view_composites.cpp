@@ -36,7 +36,7 @@ Value roll(Value x, Index shift, Index axis) {
   const int at = axis_of("roll", x, axis);
   const Index extent = x.shape()[at];
   if (extent == 0) return x;
-  const Index first = ((-shift) % extent + extent) % extent;  // what comes first
+  const Index first = (extent - shift % extent) % extent;  // what comes first
   if (first == 0) return x;
   return concat({slice_axis(x, at, {.start = first}), slice_axis(x, at, {.stop = first})}, at);
 }
@@ -97,7 +97,15 @@ Value right_of_diagonal(std::string_view op, Value x) {
 }
 }  // namespace
 
-Value tril(Value x, Index diagonal) { return where(le(right_of_diagonal("tril", x), diagonal), x, 0); }
-Value triu(Value x, Index diagonal) { return where(ge(right_of_diagonal("triu", x), diagonal), x, 0); }
+namespace {
+// A diagonal outside every matrix is as good as any other there, and numbers may be taken from this one.
+Index near(Index diagonal) {
+  constexpr Index kFar = Index{1} << 62;
+  return std::clamp(diagonal, -kFar, kFar);
+}
+}  // namespace
+
+Value tril(Value x, Index diagonal) { return where(le(right_of_diagonal("tril", x), near(diagonal)), x, 0); }
+Value triu(Value x, Index diagonal) { return where(ge(right_of_diagonal("triu", x), near(diagonal)), x, 0); }
 
 }  // namespace tilewright::ops

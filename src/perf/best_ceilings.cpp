@@ -61,9 +61,9 @@ Ceilings best_of(const Ceilings& known, const Ceilings& latest) {
   return best;
 }
 
-std::vector<OutOfOrder> out_of_order(const Ceilings& ceilings, double slack) {
+List<OutOfOrder> out_of_order(const Ceilings& ceilings, double slack) {
   const std::vector<std::string> levels = levels_in_order(ceilings);
-  std::vector<OutOfOrder> found;
+  List<OutOfOrder> found;
   for (const std::string_view kind : kKinds) {
     const Measurement* fastest_outside = nullptr;
     for (auto level = levels.rbegin(); level != levels.rend(); ++level) {

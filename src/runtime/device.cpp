@@ -156,6 +156,8 @@ Result<void*> Device::take(std::size_t bytes) const {
     address = allocator_->allocate(bytes, tile::kBufferAlign, stream);
   } catch (const std::exception& thrown) {
     why = fmt::format(" ({})", thrown.what());
+  } catch (...) {
+    why = " (it threw something that is no std::exception)";
   }
   if (!address)
     return failure(Failure::Kind::out_of_memory,

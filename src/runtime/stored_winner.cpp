@@ -64,6 +64,7 @@ std::string shape_bucket(const tile::Kernel& kernel) {
     if (index || op.kind == tile::OpKind::constant) return;
     text += fmt::format("\n{} {} {} {} {} {}:", static_cast<int>(op.kind), static_cast<int>(op.prim),
                         static_cast<int>(op.monoid), op.param, op.axis, static_cast<int>(op.precision));
+    if (op.kind == tile::OpKind::argsort) text += fmt::format(" {}", static_cast<int>(op.order));
     for (const tile::ValueId result : op.results)
       text += fmt::format(" {}{}", name(kernel.type(result).dtype), kernel.type(result).rank());
   });

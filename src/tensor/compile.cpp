@@ -13,8 +13,14 @@
 
 namespace tilewright::detail {
 
-CompiledCore::CompiledCore(LeavesFunction function, Structure structure, CompileOptions options)
-    : state_(std::make_unique<State>(std::move(function), std::move(structure), std::move(options))) {}
+CompiledCore::CompiledCore(LeavesFunction function, Structure structure, CompileOptions options,
+                           std::vector<std::string> names)
+    : state_(std::make_unique<State>()) {
+  state_->function = std::move(function);
+  state_->structure = std::move(structure);
+  state_->options = std::move(options);
+  state_->names = std::move(names);
+}
 CompiledCore::~CompiledCore() = default;
 
 namespace {
@@ -22,7 +28,7 @@ namespace {
 // Arguments, then what the function captured, with the seeds of its recording.
 std::vector<Tensor> recorded_inputs(const Specialisation& s, const std::vector<Tensor>& args,
                                     const Location& where) {
-  check_given("compile", "captured tensor", s.captured, where);
+  check_kept("compile", {"captured tensor"}, s.captured, where);
   std::vector<Tensor> inputs = args;
   inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
   return inputs;
@@ -39,9 +45,10 @@ std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tens
 }  // namespace
 
 Leaves CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
-  check_arguments("compile", args, where);
+  check_arguments("compile", args, state_->arguments(), where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
+  check_kept("compile", state_->arguments(), args, where);
   if (at_place(where, [&] { return recording_trace(*context, args); }))
     return at_place(where, [&] {
       return state_->run_function(args, context);
@@ -57,8 +64,9 @@ Leaves CompiledCore::call(const std::vector<Tensor>& args, const Location& where
   State::Ready ready;
   if (!context->recording())
     ready = at_place(where, [&] {
-      return state_->ready(args, context, where,
-                           [&](const Specialisation&) { return Donation::wishes(donated, args.size()); });
+      return state_->ready(args, context, where, [&](const Specialisation&) {
+        return Donation::wishes(donated, args.size(), state_->arguments());
+      });
     });
   if (ready.ran)
     return std::move(*ready.ran);  // of a function with graph breaks, which nothing is donated to
@@ -84,7 +92,7 @@ Leaves CompiledCore::call(const std::vector<Tensor>& args, const Location& where
     return {run_graph(context, device, graph, args, options), s.structure};
   const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
   std::vector<Tensor> results = at_place(where, [&] {
-    const Donation donation(donated, inputs, args.size());
+    const Donation donation(donated, inputs, args.size(), state_->arguments());
     std::vector<Tensor> out = run_graph(context, device, graph, inputs, options, donation.outputs(graph));
     donation.spend(where);
     return out;
@@ -112,7 +120,11 @@ void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Typ
       throw Error(fmt::format("into: output {} is borrowed memory that is read-only", i), where);
     for (std::size_t k = 0; k < i; ++k)
       if (outputs[k].impl()->buffer->overlaps(*t.buffer))
-        throw Error(fmt::format("into: outputs {} and {} are the same tensor", k, i), where);
+        throw Error(fmt::format("into: outputs {} and {} {}", k, i,
+                                outputs[k].impl()->buffer->is_same_memory(*t.buffer)
+                                    ? "are the same tensor"
+                                    : "share a part of their memory: each must have its own"),
+                    where);
   }
 }
 
@@ -120,10 +132,12 @@ void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Typ
 
 void CompiledCore::call_into(const std::vector<Tensor>& outputs, const Structure* structure,
                              const std::vector<Tensor>& arguments, const Location& where) {
-  check_arguments("into", arguments, where);
-  check_given("into", "output", outputs, where);
+  check_arguments("into", arguments, state_->arguments(), where);
+  check_given("into", {"output"}, outputs, where);
   const std::shared_ptr<ContextState> context = context_of(arguments[0], "into", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
+  check_kept("into", state_->arguments(), arguments, where);
+  check_kept("into", {"output"}, outputs, where);
   const Aside aside(context, "into()", arguments, outputs, where);
   const std::vector<Tensor> args = apart_from_recordings(arguments);
   const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
@@ -145,8 +159,9 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const Structure
   Specialisation& s = *ready.s;
   CompiledGraph& graph = *ready.graph;
   const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
-  OutputMemory memory =
-      at_place(where, [&] { return OutputMemory(outputs, args.size(), graph.compiled.overwriting); });
+  OutputMemory memory = at_place(where, [&] {
+    return OutputMemory(outputs, args.size(), graph.compiled.overwriting, state_->arguments());
+  });
   std::vector<std::shared_ptr<runtime::Buffer>> in, out = memory.buffers();
   in.reserve(inputs.size());
   for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
@@ -185,14 +200,16 @@ CompiledCore::State::Ready CompiledCore::State::prepared(const std::vector<Tenso
                                                          const std::shared_ptr<ContextState>& context,
                                                          const Location& where) {
   return as_one_program(args, context, where, [&](const Specialisation& s) {
-    return s.programs.empty() ? Donation::wishes(options.donate, args.size()) : s.programs.front().over;
+    return s.programs.empty() ? Donation::wishes(options.donate, args.size(), arguments())
+                              : s.programs.front().over;
   });
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
-  check_arguments("compile", args, where);
+  check_arguments("compile", args, state_->arguments(), where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
+  check_kept("compile", state_->arguments(), args, where);
   const State::Ready ready = state_->prepared(args, context, where);
   const Specialisation& s = *ready.s;
   const std::uint64_t drawn = context->random_calls;
@@ -203,9 +220,10 @@ CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Locati
 
 void CompiledCore::edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
                         const Location& where) {
-  check_arguments("compile", args, where);
+  check_arguments("compile", args, state_->arguments(), where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "edit", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);
+  check_kept("compile", state_->arguments(), args, where);
   const State::Ready ready = state_->prepared(args, context, where);
   const auto& kernels = ready.graph->executable->kernels();
   if (kernel >= kernels.size())
@@ -226,7 +244,7 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
 }
 
 void CompiledCore::measure(const std::vector<Tensor>& args, const Location& where) {
-  check_arguments("compile", args, where);
+  check_arguments("compile", args, state_->arguments(), where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "measure", where);
   const std::scoped_lock lock(state_->mutex, context->mutex);  // nobody else gives the program other sizes
   const CompiledCall call = prepare(args, where);
@@ -246,7 +264,8 @@ void CompiledCore::measure(const std::vector<Tensor>& args, const Location& wher
 
 namespace {
 
-SpecialisationReport report_of(const Specialisation& s, const CompileOptions& options) {
+SpecialisationReport report_of(const Specialisation& s, const CompileOptions& options,
+                               const GivenNames& arguments) {
   SpecialisationReport r;
   for (const Guard& g : s.guards)
     r.key += fmt::format("{}{} on {}", r.key.empty() ? "" : ", ", to_string(g.type), g.device->name());
@@ -255,14 +274,15 @@ SpecialisationReport report_of(const Specialisation& s, const CompileOptions& op
   r.compile_ms = s.compile_ms;
   r.times = s.times;
   r.draws = static_cast<int>(s.draws.size());
+  r.captured = static_cast<int>(s.captured.size() - s.draws.size());
   if (s.recorded) r.graph = ir::print(*s.recorded);
   for (const Break& b : s.breaks)
     r.breaks.push_back(fmt::format("{} at {}{}", b.what, b.location,
                                    b.cost_ms > 0 ? fmt::format(", {:.3f} ms", b.cost_ms) : ""));
   r.in_place = s.in_place;
   if (const auto graph = s.graph();
-      graph && s.programs[0].over == Donation::wishes(options.donate, s.guards.size()))
-    r.in_place = Donation::lines(graph->compiled.overwriting);
+      graph && s.programs[0].over == Donation::wishes(options.donate, s.guards.size(), arguments))
+    r.in_place = Donation::lines(graph->compiled.overwriting, arguments);
   if (const auto graph = s.graph()) describe(*graph, r);
   for (const Piece& piece : s.pieces) {
     r.graph += piece.traced;
@@ -273,19 +293,19 @@ SpecialisationReport report_of(const Specialisation& s, const CompileOptions& op
 
 }  // namespace
 
-std::vector<SpecialisationReport> CompiledCore::report() const {
+List<SpecialisationReport> CompiledCore::report() const {
   std::vector<std::shared_ptr<Specialisation>> all;
   {
     const std::lock_guard lock(state_->mutex);
     all = state_->specialisations;
   }
-  std::vector<SpecialisationReport> out;
+  List<SpecialisationReport> out;
   for (const std::shared_ptr<Specialisation>& s : all) {
     // Other functions of the Context that have the same graph may measure and tune it meanwhile.
     const std::shared_ptr<ContextState> context = s->context.lock();
     OpenMutex gone;
     const std::scoped_lock lock(state_->mutex, context ? context->mutex : gone);
-    out.push_back(report_of(*s, state_->options));
+    out.push_back(report_of(*s, state_->options, state_->arguments()));
   }
   return out;
 }

@@ -11,8 +11,9 @@
 
 namespace tilewright::detail {
 
-std::shared_ptr<CompiledCores> make_cores(LeavesFunction function, CompileOptions options, bool of_list) {
-  return std::make_shared<CompiledCores>(std::move(function), std::move(options), of_list);
+std::shared_ptr<CompiledCores> make_cores(LeavesFunction function, CompileOptions options,
+                                          ArgumentNames names, bool of_list) {
+  return std::make_shared<CompiledCores>(std::move(function), std::move(options), names, of_list);
 }
 void throw_moved_from(const Location& where) { throw Error("this compiled function was moved from", where); }
 void throw_empty_function(const char* of, const Location& where) {
@@ -73,13 +74,15 @@ struct CompiledCores::State {
   };
   LeavesFunction function;
   CompileOptions options;
+  ArgumentNames names = nullptr;
   bool of_list = false;
   std::mutex mutex;
   std::list<Known> known;  // the one called last first
 };
 
-CompiledCores::CompiledCores(LeavesFunction function, CompileOptions options, bool of_list)
-    : state_(std::make_unique<State>(std::move(function), std::move(options), of_list)) {}
+CompiledCores::CompiledCores(LeavesFunction function, CompileOptions options, ArgumentNames names,
+                             bool of_list)
+    : state_(std::make_unique<State>(std::move(function), std::move(options), names, of_list)) {}
 CompiledCores::~CompiledCores() = default;
 
 std::shared_ptr<CompiledCore> CompiledCores::of(const Structure& structure, std::span<const std::size_t> ends,
@@ -96,19 +99,21 @@ std::shared_ptr<CompiledCore> CompiledCores::of(const Structure& structure, std:
   if (state_->of_list)
     for (std::size_t i = 0; i < ends.back(); ++i) of_elements.push_back(i + 1);
   CompileOptions options = of_tensors(state_->options, state_->of_list ? of_elements : ends, where);
-  known.push_front(
-      {structure, std::make_shared<CompiledCore>(state_->function, structure, std::move(options))});
+  std::vector<std::string> names;
+  if (state_->names) names = state_->names({std::vector<Tensor>(ends.back()), structure});
+  known.push_front({structure, std::make_shared<CompiledCore>(state_->function, structure, std::move(options),
+                                                              std::move(names))});
   if (known.size() > kMostStructures) known.pop_back();
   return known.front().core;
 }
 
-std::vector<SpecialisationReport> CompiledCores::report() const {
+List<SpecialisationReport> CompiledCores::report() const {
   std::vector<std::shared_ptr<CompiledCore>> cores;
   {
     const std::lock_guard lock(state_->mutex);
     for (const State::Known& known : state_->known) cores.push_back(known.core);
   }
-  std::vector<SpecialisationReport> all;
+  List<SpecialisationReport> all;
   for (const auto& core : cores) {
     std::vector<SpecialisationReport> more = core->report();
     std::move(more.begin(), more.end(), std::back_inserter(all));

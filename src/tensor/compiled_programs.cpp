@@ -37,7 +37,7 @@ std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vecto
                                                                 Sizes sizes, std::optional<Leaves>& ran,
                                                                 const Location& where) {
   const auto start = std::chrono::steady_clock::now();
-  Donation::wishes(options.donate, args.size());  // throws
+  Donation::wishes(options.donate, args.size(), arguments());  // throws
   std::vector<Guard> guards = guards_of(args);
   std::erase_if(specialisations, [](const auto& s) { return s->context.expired(); });
   DeviceState& device = context->device(guards[0].device->name());
@@ -49,7 +49,7 @@ std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vecto
         "the function uses values of another that is being recorded, so it is no program by itself: make "
         "them its arguments");
   auto fresh = std::make_shared<Specialisation>();
-  fresh->reason = recompile_reason(specialisations, guards);
+  fresh->reason = recompile_reason(specialisations, guards, arguments());
   fresh->context = context;
   fresh->guards = std::move(guards);
   fresh->breaks = trace.breaks;

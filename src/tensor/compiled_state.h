@@ -21,7 +21,12 @@ struct CompiledCore::State {
     std::vector<Guard> guards;  // of the arguments
   };
   LeavesFunction function;
-  Structure structure;  // of the arguments
+  Structure structure;                  // of the arguments
+  std::vector<std::string> names = {};  // of their tensors in errors, where these are parts of arguments
+  GivenNames arguments() const {
+    if (names.empty()) return {"argument"};
+    return {"argument", [this](std::size_t i) { return names.at(i); }};
+  }
   CompileOptions options;
   std::vector<std::shared_ptr<Specialisation>> specialisations;  // most recently used first
   std::list<Running> running;  // the calls of the function that are being recorded

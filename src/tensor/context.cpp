@@ -76,7 +76,8 @@ Context::~Context() {
   for (auto& [name, device] : state_->devices) (void)device->device->backend().synchronize();
 }
 
-const ContextOptions& Context::options() const { return state_->options; }
+const ContextOptions& Context::options() const& { return state_->options; }
+ContextOptions Context::options() && { return state_->options; }
 
 std::uintptr_t Context::stream() const {
   const std::lock_guard lock(state_->mutex);

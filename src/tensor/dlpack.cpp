@@ -76,14 +76,23 @@ struct Exported {
 
 template <class Managed>
 Managed* exported(const Tensor& tensor, const char* name, dlpack::Stream stream, const Location& where) {
-  detail::check_given(name, "operand", {&tensor, 1}, where);
+  detail::check_given(name, {"operand"}, {&tensor, 1}, where);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(tensor, name, where);
   const std::lock_guard lock(context->mutex);
+  detail::check_kept(name, {"operand"}, {&tensor, 1}, where);
   return detail::in_function(name, where, [&] {
     const detail::TensorImpl& t = *tensor.impl();
     check_stream(stream);
     if (!t.buffer || context->recording())
       throw Error("the function is being recorded, and its calls would not do it: call it outside compile()");
+    const bool read_only = t.buffer->is_read_only();
+    if constexpr (std::is_same_v<Managed, ManagedTensor>) {
+      if (read_only)
+        throw Error(
+            "the tensor is borrowed memory that is read-only, which this form cannot say: use to_dlpack(), "
+            "or "
+            "give it a copy");
+    }
     if (!t.device->is_host() && stream != dlpack::kNoStream) {
       Status ordered = t.device->backend().make_wait(static_cast<backends::StreamHandle>(stream));
       if (!ordered) detail::raise(ordered.error(), ordered.error().message);
@@ -101,6 +110,10 @@ Managed* exported(const Tensor& tensor, const char* name, dlpack::Stream stream,
                            .shape = out->shape.data(),
                            .strides = out->strides.data(),
                            .byte_offset = 0};
+    if constexpr (std::is_same_v<Managed, ManagedTensorVersioned>) {
+      out->managed.version = dlpack::kVersion;
+      out->managed.flags = read_only ? dlpack::kReadOnly : 0;
+    }
     return &out.release()->managed;
   });
 }
@@ -161,18 +174,10 @@ Tensor imported(Context& context, const dlpack::Tensor& t, Access access, std::s
 }  // namespace
 
 ManagedTensorVersioned* to_dlpack(const Tensor& tensor, dlpack::Stream stream, const Location& where) {
-  auto* managed = exported<ManagedTensorVersioned>(tensor, "to_dlpack", stream, where);
-  managed->version = dlpack::kVersion;
-  managed->flags = tensor.impl()->buffer->is_read_only() ? dlpack::kReadOnly : 0;
-  return managed;
+  return exported<ManagedTensorVersioned>(tensor, "to_dlpack", stream, where);
 }
 
 ManagedTensor* to_dlpack_unversioned(const Tensor& tensor, dlpack::Stream stream, const Location& where) {
-  if (tensor.defined() && tensor.impl()->buffer && tensor.impl()->buffer->is_read_only())
-    throw Error(
-        "to_dlpack_unversioned: the tensor is borrowed memory that is read-only, which this form cannot say: "
-        "use to_dlpack(), or give it a copy",
-        where);
   return exported<ManagedTensor>(tensor, "to_dlpack_unversioned", stream, where);
 }
 

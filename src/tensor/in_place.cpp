@@ -42,26 +42,29 @@ std::shared_ptr<runtime::Buffer> copy_of(const TensorImpl& t) {
 
 }  // namespace
 
-Donation::Donation(const std::vector<int>& donated, const std::vector<Tensor>& inputs, std::size_t arguments)
+Donation::Donation(const std::vector<int>& donated, const std::vector<Tensor>& inputs, std::size_t arguments,
+                   const GivenNames& names)
     : inputs_(inputs), donated_(donated) {
   for (const int d : donated) {
     for (std::size_t k = 0; k < inputs.size(); ++k)
       if (k != static_cast<std::size_t>(d) &&
           inputs[k].impl()->buffer->overlaps(*inputs[static_cast<std::size_t>(d)].impl()->buffer))
-        throw Error(fmt::format("compile: argument {} is donated, and {}: its memory cannot be both", d,
-                                k < arguments ? fmt::format("it is argument {} as well", k)
+        throw Error(fmt::format("compile: {} is donated, and {}: its memory cannot be both",
+                                names.of(static_cast<std::size_t>(d)),
+                                k < arguments ? fmt::format("it is {} as well", names.of(k))
                                               : "the function captures it as well"));
   }
 }
 
-std::vector<passes::Overwrite> Donation::wishes(const std::vector<int>& donated, std::size_t arguments) {
+std::vector<passes::Overwrite> Donation::wishes(const std::vector<int>& donated, std::size_t arguments,
+                                                const GivenNames& names) {
   std::vector<passes::Overwrite> all;
   all.reserve(donated.size());
   for (const int d : donated) {
     if (d < 0 || static_cast<std::size_t>(d) >= arguments)
       throw Error(fmt::format("compile: argument {} is to be donated, the function has {}", d, arguments));
     if (std::count(donated.begin(), donated.end(), d) > 1)
-      throw Error(fmt::format("compile: argument {} is to be donated twice", d));
+      throw Error(fmt::format("compile: {} is to be donated twice", names.of(static_cast<std::size_t>(d))));
     all.push_back({-1, {d}});
   }
   return all;
@@ -86,21 +89,21 @@ void Donation::spend(const Location& where) const {
   }
 }
 
-std::vector<std::string> Donation::lines(const std::vector<passes::Overwriting>& overwriting) {
+std::vector<std::string> Donation::lines(const std::vector<passes::Overwriting>& overwriting,
+                                         const GivenNames& names) {
   std::vector<std::string> lines;
   lines.reserve(overwriting.size());
   for (const passes::Overwriting& o : overwriting) {
-    const int argument = o.what.inputs.front();
-    lines.push_back(
-        o.why_not.empty()
-            ? fmt::format("donated: argument {} becomes output {}", argument, o.what.output)
-            : fmt::format("donated: argument {} is freed behind the call: {}", argument, o.why_not));
+    const std::string argument = names.of(static_cast<std::size_t>(o.what.inputs.front()));
+    lines.push_back(o.why_not.empty()
+                        ? fmt::format("donated: {} becomes output {}", argument, o.what.output)
+                        : fmt::format("donated: {} is freed behind the call: {}", argument, o.why_not));
   }
   return lines;
 }
 
 OutputMemory::OutputMemory(const std::vector<Tensor>& outputs, std::size_t arguments,
-                           const std::vector<passes::Overwriting>& overwriting)
+                           const std::vector<passes::Overwriting>& overwriting, const GivenNames& names)
     : outputs_(outputs) {
   buffers_.reserve(outputs.size());
   for (const Tensor& t : outputs) buffers_.push_back(t.impl()->buffer);
@@ -110,7 +113,7 @@ OutputMemory::OutputMemory(const std::vector<Tensor>& outputs, std::size_t argum
     const int input = o.what.inputs.front();
     std::string line =
         fmt::format("into: output {} is {}: written ", output,
-                    static_cast<std::size_t>(input) < arguments ? fmt::format("argument {}", input)
+                    static_cast<std::size_t>(input) < arguments ? names.of(static_cast<std::size_t>(input))
                                                                 : "captured by the function");
     if (o.why_not.empty()) {
       lines_.push_back(line + "in place");

@@ -18,16 +18,19 @@ std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
 class Donation {
  public:
   // Throws Error where the memory of one is another argument or captured.
-  Donation(const std::vector<int>& donated, const std::vector<Tensor>& inputs, std::size_t arguments);
+  Donation(const std::vector<int>& donated, const std::vector<Tensor>& inputs, std::size_t arguments,
+           const GivenNames& names);
   // What the plan is asked for. Throws Error where there is no such argument.
-  static std::vector<passes::Overwrite> wishes(const std::vector<int>& donated, std::size_t arguments);
+  static std::vector<passes::Overwrite> wishes(const std::vector<int>& donated, std::size_t arguments,
+                                               const GivenNames& names);
   // Memory of the outputs that take a donated argument's; a copy of it where other tensors share it. Others
   // are empty. Throws Error.
   std::vector<std::shared_ptr<runtime::Buffer>> outputs(const CompiledGraph& graph) const;
   // After the call: the arguments have no value any more.
   void spend(const Location& where) const;
   // For explain(): what becomes of each donated argument.
-  static std::vector<std::string> lines(const std::vector<passes::Overwriting>& overwriting);
+  static std::vector<std::string> lines(const std::vector<passes::Overwriting>& overwriting,
+                                        const GivenNames& names);
 
  private:
   const std::vector<Tensor>& inputs_;
@@ -39,7 +42,7 @@ class OutputMemory {
   // Memory for the outputs of a program that was compiled for overwrites() of them and its inputs, of which
   // the first `arguments` are the function's arguments; throws Error. `outputs` must outlive this.
   OutputMemory(const std::vector<Tensor>& outputs, std::size_t arguments,
-               const std::vector<passes::Overwriting>& overwriting);
+               const std::vector<passes::Overwriting>& overwriting, const GivenNames& names);
   // What the program writes, in the order of the outputs.
   const std::vector<std::shared_ptr<runtime::Buffer>>& buffers() const { return buffers_; }
   // After the program: its results are the outputs'.

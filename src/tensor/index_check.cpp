@@ -118,17 +118,20 @@ void check_index(const IndexUse& use, const Tensor& index, std::initializer_list
 
 void check_index(const IndexUse& use, const Tensor& index, const std::vector<Tensor>& operands,
                  const Location& where) {
-  bool recorded = false;
-  for (const Tensor& t : operands) recorded |= t.impl()->trace != nullptr;
   const std::shared_ptr<ContextState> context = index.impl()->context.lock();
   // Other mistakes are the operation's own to find.
   if (!context || !is_integer(index.dtype()) || shape_of(index).size() == 0) return;
   const std::optional<bool> wanted = context->options.check;
   if (wanted == false) return;
+  const std::lock_guard lock(context->mutex);
+  bool recorded = false;
+  for (const Tensor& t : operands) {
+    if (!t.impl()->donated.empty()) return;
+    recorded |= t.impl()->trace != nullptr;
+  }
   // Where nobody asked for checks, what has nothing out of range needs no look at what is being recorded.
   const auto on_host = [](const Tensor& t) { return t.impl()->buffer && t.impl()->device->is_host(); };
   if (!wanted && on_host(index) && (!is_cheap(use, index) || in_range_on_host(use, index))) return;
-  const std::lock_guard lock(context->mutex);
   bool compiled = false;
   if (recorded || context->recording()) {
     compiled =

@@ -1,5 +1,9 @@
 // Tensor's methods that are functions: each calls the one of its name.
+#include "tensor/state.h"
+
 #include <tilewright/tensor/composites.h>
+
+#include <fmt/format.h>
 
 namespace tilewright {
 
@@ -70,7 +74,14 @@ Tensor Tensor::flatten(Index first, Index last, const Location& where) const {
 Tensor Tensor::transpose(const std::vector<Index>& perm, const Location& where) const {
   return tilewright::transpose(*this, perm, where);
 }
-Tensor Tensor::T(const Location& where) const { return tilewright::transpose(*this, {1, 0}, where); }
+Tensor Tensor::T(const Location& where) const {
+  check_defined("T", where);
+  if (const Shape& shape = detail::shape_of(*this); shape.rank() != 2)
+    throw Error(fmt::format("T: {} is no matrix: mT() exchanges the last two axes, transpose(x, perm) any",
+                            to_string(shape)),
+                where);
+  return detail::alias("T", [&] { return tilewright::transpose(*this, {1, 0}, where); });
+}
 Tensor Tensor::mT(const Location& where) const { return tilewright::swap_axes(*this, -2, -1, where); }
 Tensor Tensor::swap_axes(Index a, Index b, const Location& where) const {
   return tilewright::swap_axes(*this, a, b, where);

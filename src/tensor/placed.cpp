@@ -61,7 +61,7 @@ using Write = std::function<Value(const Values& operands, Value start)>;
 // `write` on the values of the operands, of which the first is the whole tensor, and of the start.
 Tensor with_starts(const Call& call, std::vector<Tensor> operands, const std::vector<Arg>& starts,
                    const Write& write) {
-  detail::check_given(call.op, "operand", operands, call.where);
+  detail::check_given(call.op, {"operand"}, operands, call.where);
   const std::size_t count = operands.size();
   for (const Arg& start : starts)
     if (start.is_tensor) operands.push_back(start.tensor);

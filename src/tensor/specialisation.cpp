@@ -18,17 +18,17 @@ bool matches(const Specialisation& s, const std::vector<Tensor>& args) {
 }
 
 std::string recompile_reason(const std::vector<std::shared_ptr<Specialisation>>& known,
-                             const std::vector<Guard>& guards) {
+                             const std::vector<Guard>& guards, const GivenNames& names) {
   if (known.empty()) return "first call";
   const std::vector<Guard>& last = known.front()->guards;
   if (last.size() != guards.size())
     return fmt::format("{} arguments instead of {}", guards.size(), last.size());
   for (std::size_t i = 0; i < guards.size(); ++i) {
     if (!(guards[i].type == last[i].type))
-      return fmt::format("argument {} is {}, was {}", i, to_string(guards[i].type), to_string(last[i].type));
+      return fmt::format("{} is {}, was {}", names.of(i), to_string(guards[i].type), to_string(last[i].type));
     const std::string &now = guards[i].device->name(), &then = last[i].device->name();
-    if (now != then) return fmt::format("argument {} is on {}, was on {}", i, now, then);
-    if (guards[i].device != last[i].device) return fmt::format("argument {} is of another Context", i);
+    if (now != then) return fmt::format("{} is on {}, was on {}", names.of(i), now, then);
+    if (guards[i].device != last[i].device) return names.of(i) + " is of another Context";
   }
   return "the previous specialisation was dropped";
 }

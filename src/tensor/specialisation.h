@@ -50,7 +50,7 @@ std::vector<Guard> guards_of(const std::vector<Tensor>& args);
 bool matches(const Specialisation& s, const std::vector<Tensor>& args);
 // Why there is none among those that are known, the one called last first.
 std::string recompile_reason(const std::vector<std::shared_ptr<Specialisation>>& known,
-                             const std::vector<Guard>& guards);
+                             const std::vector<Guard>& guards, const GivenNames& names);
 
 // Sizes that a function with dynamic dimensions was compiled for.
 struct SizeHistory {

@@ -37,7 +37,9 @@ struct TensorImpl {
   std::shared_ptr<runtime::Buffer> buffer;  // null while the value is only recorded
   std::shared_ptr<Trace> trace;             // in which the value was recorded, until that has ended
   ir::NodeId node = -1;                     // in the trace's graph; of a value with memory where it was used
-  std::string donated;  // the line of the call that took its memory; empty while it has its value
+  // The line of the call that took its memory; empty while it has its value. Guarded by the Context's mutex,
+  // as the buffer is.
+  std::string donated;
 };
 
 // A tensor's shape for the library itself. Tensor::shape() is the user's way to ask, which a function that is
@@ -125,12 +127,20 @@ Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,
 std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>& device,
                                           const ir::Type& type);
 
-// Throws Error where one has no value, or they are on different devices.
-// Throws Error where a tensor has no value: "add: operand 1 was never given a value, or was moved from", or
-// "was donated to the compiled function called at model.cpp:41".
-// `role`: what the tensors are to the function, in the singular.
-void check_given(std::string_view name, std::string_view role, std::span<const Tensor> tensors,
+// What errors call the tensors given to a function: "operand 1", or their names where they have some.
+struct GivenNames {
+  std::string_view role;  // what the tensors are to the function, in the singular
+  std::function<std::string(std::size_t)> name = {};
+  std::string of(std::size_t i) const;
+};
+// Throws Error where a tensor is none: "add: operand 1 was never given a value, or was moved from".
+void check_given(std::string_view name, const GivenNames& names, std::span<const Tensor> tensors,
                  const Location& where);
+// Throws Error where a tensor's memory was given away: "add: operand 1 was donated to the compiled function
+// called at model.cpp:41". The caller holds the mutex of their Context until it has used them.
+void check_kept(std::string_view name, const GivenNames& names, std::span<const Tensor> tensors,
+                const Location& where);
+// Throws Error where one is none, or they are on different devices.
 void check_operands(std::string_view name, const std::vector<Tensor>& operands, const Location& where);
 
 using GraphFunction = std::function<std::vector<ir::Value>(ir::Graph&, const std::vector<ir::Value>&)>;

@@ -7,10 +7,13 @@ namespace tilewright::detail {
 
 namespace {
 
-runtime::Buffer& buffer_of(const Tensor& t) {
+std::shared_ptr<runtime::Buffer> buffer_of(const Tensor& t) {
+  const std::shared_ptr<ContextState> context = t.defined() ? t.impl()->context.lock() : nullptr;
+  OpenMutex gone;
+  const std::lock_guard lock(context ? context->mutex : gone);
   if (t.defined() && !t.impl()->donated.empty()) throw Error("this tensor " + donated_text(*t.impl()));
   if (!t.defined() || !t.impl()->buffer) throw Error("this tensor has no memory: it has no value yet");
-  return *t.impl()->buffer;
+  return t.impl()->buffer;
 }
 
 }  // namespace
@@ -19,20 +22,20 @@ std::size_t storage_bytes(const Tensor& t) {
   return static_cast<std::size_t>(t.size()) * size_bytes(t.dtype());
 }
 
-void* storage_address(const Tensor& t) { return buffer_of(t).data(); }
+void* storage_address(const Tensor& t) { return buffer_of(t)->data(); }
 
 const std::byte* host_storage(const Tensor& t) {
-  runtime::Buffer& buffer = buffer_of(t);
-  return buffer.device().is_host() ? static_cast<const std::byte*>(buffer.data()) : nullptr;
+  const std::shared_ptr<runtime::Buffer> buffer = buffer_of(t);
+  return buffer->device().is_host() ? static_cast<const std::byte*>(buffer->data()) : nullptr;
 }
 
 Status fill_storage(const Tensor& t, std::uint8_t byte) {
-  runtime::Buffer& buffer = buffer_of(t);
-  if (Status filled = buffer.fill({byte}); !filled) return filled;
-  return buffer.device().backend().synchronize();
+  const std::shared_ptr<runtime::Buffer> buffer = buffer_of(t);
+  if (Status filled = buffer->fill({byte}); !filled) return filled;
+  return buffer->device().backend().synchronize();
 }
 
-Status read_storage(const Tensor& t, void* to) { return buffer_of(t).read(to, storage_bytes(t)); }
+Status read_storage(const Tensor& t, void* to) { return buffer_of(t)->read(to, storage_bytes(t)); }
 std::shared_ptr<runtime::Device> device_of(Context& context, const std::string& device) {
   const std::lock_guard lock(context.state()->mutex);
   return context.state()->device(device).device;

@@ -34,9 +34,9 @@ const Shape& shape_read(const Tensor& t, const char* what, const Location& where
 // `use` says what for: "host read".
 void read_values(const Tensor& tensor, void* to, DType as, const char* use, const Location& where) {
   const detail::TensorImpl& t = *tensor.impl();
-  if (!t.donated.empty()) throw Error(fmt::format("{}: this tensor {}", use, detail::donated_text(t)), where);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(tensor, use, where);
   const std::lock_guard lock(context->mutex);
+  if (!t.donated.empty()) throw Error(fmt::format("{}: this tensor {}", use, detail::donated_text(t)), where);
   detail::at_place(where, [&] { detail::check_thread(t); });
   if (context->recording() || !t.buffer) {
     const std::string what = fmt::format("{} of {}", use, to_string(t.type.shape));
@@ -58,7 +58,7 @@ void read_values(const Tensor& tensor, void* to, DType as, const char* use, cons
 
 }  // namespace
 
-const Shape& Tensor::shape(const Location& where) const { return shape_read(*this, "shape", where); }
+Shape Tensor::shape(const Location& where) const { return shape_read(*this, "shape", where); }
 Index Tensor::size(const Location& where) const { return shape_read(*this, "size", where).size(); }
 int Tensor::rank(const Location& where) const { return checked(*this, "rank", where).type.shape.rank(); }
 DType Tensor::dtype(const Location& where) const { return checked(*this, "dtype", where).type.dtype; }
@@ -151,13 +151,19 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
   return std::move(*buffer);
 }
 
-void check_given(std::string_view name, std::string_view role, std::span<const Tensor> tensors,
+std::string GivenNames::of(std::size_t i) const { return name ? name(i) : fmt::format("{} {}", role, i); }
+
+void check_given(std::string_view name, const GivenNames& names, std::span<const Tensor> tensors,
                  const Location& where) {
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].defined()) throw Error(fmt::format("{}: {} {} {}", name, role, i, kNoValue), where);
-    const TensorImpl& t = *tensors[i].impl();
-    if (!t.donated.empty()) throw Error(fmt::format("{}: {} {} {}", name, role, i, donated_text(t)), where);
-  }
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].defined()) throw Error(fmt::format("{}: {} {}", name, names.of(i), kNoValue), where);
+}
+
+void check_kept(std::string_view name, const GivenNames& names, std::span<const Tensor> tensors,
+                const Location& where) {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (const TensorImpl& t = *tensors[i].impl(); !t.donated.empty())
+      throw Error(fmt::format("{}: {} {}", name, names.of(i), donated_text(t)), where);
 }
 
 std::string donated_text(const TensorImpl& tensor) {
@@ -167,7 +173,7 @@ std::string donated_text(const TensorImpl& tensor) {
 }
 
 void check_operands(std::string_view name, const std::vector<Tensor>& operands, const Location& where) {
-  check_given(name, "operand", operands, where);
+  check_given(name, {"operand"}, operands, where);
   for (const Tensor& t : operands)
     if (const runtime::Device &a = *operands[0].impl()->device, &b = *t.impl()->device; &a != &b)
       throw Error(fmt::format("{}: operands are {}", name, apart(a, b)), where);
@@ -191,6 +197,7 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
   check_operands(name, operands, where);
   const std::shared_ptr<ContextState> context = context_of(operands[0], name, where);
   const std::lock_guard lock(context->mutex);
+  check_kept(name, {"operand"}, operands, where);
   const std::shared_ptr<runtime::Device>& device = operands[0].impl()->device;
   return in_function(name, where, [&] {
     if (const std::shared_ptr<Trace> trace = recording_trace(*context, operands))

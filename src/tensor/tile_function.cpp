@@ -1,6 +1,6 @@
 // Hand-written kernels on tensors: checks the bindings, finds or builds the program, launches it.
 #include "base/no_value.h"
-#include "tensor/trace.h"
+#include "tensor/kernel_gradients.h"
 
 #include <tilewright/tensor/tile_function.h>
 #include <tilewright/tile/verify.h>
@@ -27,8 +27,14 @@ struct TileFunction::State {
     std::shared_ptr<runtime::LoadedKernel> kernel;
   };
   std::vector<Loaded> loaded;
-  std::mutex mutex;  // guards what is loaded: calls with tensors of several Contexts share no other
+  std::shared_ptr<const TileGradient> gradient;
+  std::mutex mutex;  // guards schedule, gradient and what is loaded: calls with tensors of several Contexts
+                     // share no other
 
+  std::shared_ptr<const TileGradient> its_gradient() {
+    const std::lock_guard lock(mutex);
+    return gradient;
+  }
   std::shared_ptr<runtime::LoadedKernel> load(const std::shared_ptr<detail::ContextState>& context,
                                               DeviceState& device, const Location& where) {
     const std::lock_guard lock(mutex);
@@ -75,13 +81,22 @@ TileFunction::State& TileFunction::state(const Location& where) const {
   return *state_;
 }
 
-const tile::Kernel& TileFunction::kernel(const Location& where) const { return state(where).kernel; }
+const tile::Kernel& TileFunction::kernel(const Location& where) const& { return state(where).kernel; }
+tile::Kernel TileFunction::kernel(const Location& where) && { return state(where).kernel; }
 
 void TileFunction::use(const tile::Schedule& schedule, const Location& where) {
   State& s = state(where);
   const std::lock_guard lock(s.mutex);
   s.schedule = schedule;
   s.loaded.clear();
+}
+
+void TileFunction::set_gradient(TileGradient gradient, const Location& where) {
+  State& s = state(where);
+  if (!gradient)
+    throw Error(fmt::format("set_gradient of kernel {}: the function is empty", s.kernel.name), where);
+  const std::lock_guard lock(s.mutex);
+  s.gradient = std::make_shared<const TileGradient>(std::move(gradient));
 }
 
 namespace {
@@ -160,10 +175,6 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     if (!v.tensor.defined() && v.is_new) continue;
     if (!v.tensor.defined())
       throw Error(fmt::format("kernel {}: view {} {}", kernel.name, kernel.views[i].name, kNoValue), where);
-    if (!v.tensor.impl()->donated.empty())
-      throw Error(fmt::format("kernel {}: view {} {}", kernel.name, kernel.views[i].name,
-                              detail::donated_text(*v.tensor.impl())),
-                  where);
     if (first && first->impl()->device != v.tensor.impl()->device)
       throw Error(fmt::format("kernel {}: tensors are {}", kernel.name,
                               detail::apart(*first->impl()->device, *v.tensor.impl()->device)),
@@ -175,9 +186,38 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
   const std::shared_ptr<detail::ContextState> context = context_of(*first, "kernel", where);
   const std::lock_guard lock(context->mutex);
   std::vector<Tensor> read, written;
-  for (const TileArg& v : views)
-    if (v.tensor.defined()) (v.written ? written : read).push_back(v.tensor);
-  const detail::Aside aside(context, "kernel " + kernel.name, read, written, where);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const TileArg& v = views[i];
+    if (!v.tensor.defined()) continue;
+    if (!v.tensor.impl()->donated.empty())
+      throw Error(fmt::format("kernel {}: view {} {}", kernel.name, kernel.views[i].name,
+                              detail::donated_text(*v.tensor.impl())),
+                  where);
+    (v.written ? written : read).push_back(v.tensor);
+  }
+  const std::string called = "kernel " + kernel.name;
+  if (const auto trace = detail::at_place(where, [&] { return detail::trace_of(read); });
+      trace && trace->of == detail::Trace::Of::value_and_grad) {
+    const std::shared_ptr<const TileGradient> gradient = function.its_gradient();
+    if (!gradient)
+      throw Error(fmt::format("{} inside a function that is differentiated has no gradient: give it one by "
+                              "set_gradient(), or return the tensor beside the scalar and call it behind",
+                              called),
+                  where);
+    if (!written.empty())
+      throw Error(fmt::format("{} inside a function that is differentiated writes into a tensor: let it make "
+                              "new ones, by out()",
+                              called),
+                  where);
+    const std::vector<Tensor> values = detail::values_now(trace, read, context, called, where);
+    std::vector<TileArg> with_values = views;
+    auto next = values.begin();
+    for (TileArg& v : with_values)
+      if (v.tensor.defined()) v.tensor = *next++;
+    std::vector<Tensor> made = (*this)(with_values, scalars, where);
+    return detail::note_kernel(trace, read, {kernel.name, where, {values, made, {}, scalars}, gradient});
+  }
+  const detail::Aside aside(context, called, read, written, where);
   DeviceState& device = context->device(first->device());
   const std::vector<std::int64_t> bits = scalar_bits(kernel, scalars, where);
   const std::vector<tile::ViewUse>& uses = function.uses;

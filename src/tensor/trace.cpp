@@ -174,10 +174,11 @@ std::vector<Tensor> inlined(const Recorded& recorded, const Location& where) {
   return results;
 }
 
-void check_arguments(const char* name, const std::vector<Tensor>& args, const Location& where) {
+void check_arguments(const char* name, const std::vector<Tensor>& args, const GivenNames& names,
+                     const Location& where) {
   if (args.empty())
     throw Error(fmt::format("{}: a function needs at least one tensor argument", name), where);
-  check_given(name, "argument", args, where);
+  check_given(name, names, args, where);
 }
 
 std::vector<ir::Type> types_of(const std::vector<Tensor>& tensors) {

@@ -4,7 +4,10 @@
 
 #include "tensor/state.h"
 
+#include <tilewright/tensor/tile_function.h>
 #include <tilewright/tensor/tree.h>
+
+#include <atomic>
 
 namespace tilewright::detail {
 
@@ -33,6 +36,16 @@ struct PendingCheck {
   std::string location;
 };
 
+// A call of a hand-written kernel that has a gradient (tensor/kernel_gradients.h).
+struct KernelCall {
+  std::string kernel;
+  Location where;
+  TileCall call;  // what it read and made, with memory
+  std::shared_ptr<const TileGradient> gradient;
+  std::vector<ir::NodeId> read = {};  // what it read, in the trace's graph
+  std::size_t first_made = 0;         // the input that stands for the first tensor it made; the others follow
+};
+
 struct Trace {
   enum class Of : std::uint8_t { compile, value_and_grad, composite };
   Trace(Of of, std::string graph_name, const Location& at)
@@ -54,8 +67,10 @@ struct Trace {
   GraphOptions options;             // of what runs before the end of the function
   std::vector<Break> breaks;
   std::vector<Piece> pieces;  // what was run already
-  bool reads_shapes = false;  // the function asked a recorded value for its shape or size
-  bool ended = false;         // the function has returned
+  // The function asked a recorded value for its shape or size: on any thread, and without a lock.
+  std::atomic<bool> reads_shapes = false;
+  bool ended = false;               // the function has returned
+  std::vector<KernelCall> kernels;  // of value_and_grad(), in the order of their calls
 };
 
 // While it lives, `trace` is the innermost recording of this thread in its context; after it, the trace has
@@ -134,7 +149,8 @@ std::vector<Tensor> inlined(const Recorded& recorded, const Location& where);
 std::shared_ptr<Trace> outermost_compile(const ContextState& context);
 
 // Throws Error where there are no arguments, or one has no value.
-void check_arguments(const char* name, const std::vector<Tensor>& args, const Location& where);
+void check_arguments(const char* name, const std::vector<Tensor>& args, const GivenNames& names,
+                     const Location& where);
 std::vector<ir::Type> types_of(const std::vector<Tensor>& tensors);
 
 // A new i64[] with memory for each call, drawn from the context's seed: Philox's key.

@@ -1,4 +1,5 @@
 // Trees: what is the same for trees of all types.
+#include <tilewright/tensor/signature.h>
 #include <tilewright/tensor/tree.h>
 
 #include "tensor/state.h"
@@ -17,22 +18,77 @@ const Tensor& at(const NamedTensors& tensors, const std::string& name, const Loc
   if (found != tensors.end()) return found->tensor;
   throw Error(fmt::format("at: of the {} tensors none is called \"{}\"", tensors.size(), name), where);
 }
+Tensor at(NamedTensors&& tensors, const std::string& name, const Location& where) {
+  return at(std::as_const(tensors), name, where);
+}
 
 }  // namespace tilewright
 
 namespace tilewright::detail {
 
-std::string path_of(const std::string& path, std::string_view name) {
-  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+void add_tensor(Leaves& to, const Tensor& t) {
+  to.tensors.push_back(t);
+  if (to.paths) to.paths->tensors.push_back(to.paths->here);
 }
-std::string path_of(const std::string& path, std::size_t place) {
-  return path_of(path, fmt::to_string(place));
+void add_number(Leaves& to, std::int64_t number) { to.structure.push_back(number); }
+
+namespace {
+void enter(Paths& paths, std::string_view name) {
+  paths.ends.push_back(paths.here.size());
+  if (!paths.here.empty()) paths.here += '.';
+  paths.here += name;
+}
+}  // namespace
+
+void enter_member(Leaves& to, std::string_view& names) {
+  if (to.paths) enter(*to.paths, first_name(names));
+}
+void enter_element(Leaves& to, std::size_t place) {
+  if (to.paths) enter(*to.paths, fmt::to_string(place));
+}
+void leave(Leaves& to) {
+  if (!to.paths) return;
+  to.paths->here.resize(to.paths->ends.back());
+  to.paths->ends.pop_back();
 }
 
-void check_alike(const Leaves& leaves, const Leaves& other) {
+NamedTensors named(const Leaves& leaves) {
+  NamedTensors out;
+  out.reserve(leaves.tensors.size());
+  for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
+    out.push_back({leaves.paths->tensors[i], leaves.tensors[i]});
+  return out;
+}
+
+void check_alike(const Leaves& leaves, const Leaves& other, std::size_t number, const Location& where) {
   if (leaves.tensors.size() != other.tensors.size())
-    throw Error(fmt::format("map_tensors: a tree has {} tensors, another {}", leaves.tensors.size(),
-                            other.tensors.size()));
+    throw Error(fmt::format("map_tensors: tree 0 has {} tensors, tree {} has {}", leaves.tensors.size(),
+                            number, other.tensors.size()),
+                where);
+}
+
+namespace {
+// ".layers[3].w" of "layers.3.w": as a user's source says it.
+std::string member_text(std::string_view path) {
+  std::string text;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('.'), path.size());
+    const std::string_view part = path.substr(0, end);
+    const bool is_place = part[0] >= '0' && part[0] <= '9';
+    text += is_place ? fmt::format("[{}]", part) : fmt::format(".{}", part);
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return text;
+}
+
+}  // namespace
+
+void name_argument(Paths& paths, std::size_t argument, std::size_t first) {
+  for (std::size_t i = first; i < paths.tensors.size(); ++i) {
+    std::string& path = paths.tensors[i];
+    path = path.empty() ? fmt::format("argument {}", argument)
+                        : fmt::format("argument {}, {}", argument, member_text(path));
+  }
 }
 
 std::vector<Tensor> tensors_for(const NamedTensors& own, const NamedTensors& named, const Location& where) {

@@ -2,6 +2,7 @@
 #include "passes/graph/differentiate.h"
 #include "tensor/explain.h"
 #include "tensor/index_check.h"
+#include "tensor/kernel_gradients.h"
 #include "tensor/trace.h"
 
 #include <tilewright/tensor/gradient.h>
@@ -13,15 +14,30 @@
 namespace tilewright::detail {
 
 namespace {
-void check_scalar(const std::vector<Tensor>& results, const Location& where) {
-  if (results.empty()) throw Error("value_and_grad: the function returned no tensor", where);
+
+void check_scalar(const char* of, const std::vector<Tensor>& results, const Location& where) {
+  if (results.empty()) throw Error(fmt::format("{}: the function returned no tensor", of), where);
   const ir::Type& type = results[0].impl()->type;
   if (type.shape.rank() == 0 && is_float(type.dtype)) return;
   throw Error(
-      fmt::format("value_and_grad: the function's first result is {}, not a float scalar: return a sum "
-                  "or mean of it",
-                  to_string(type)),
+      fmt::format("{}: the function's first result is {}, not a float scalar: return a sum or mean of "
+                  "it",
+                  of, to_string(type)),
       where);
+}
+
+// Throws Error where a tensor that a gradient is asked of is of integers.
+void check_differentiable(const char* of, const std::vector<int>& wrt, const std::vector<Tensor>& tensors,
+                          const GivenNames& names, const Location& where) {
+  for (const int number : wrt) {
+    const auto i = static_cast<std::size_t>(number);
+    if (const ir::Type& type = tensors[i].impl()->type; !is_float(type.dtype))
+      throw Error(
+          fmt::format("{}: {} is {}, which has no gradient: cast it to a float type before the call, or "
+                      "ask for the gradients of other arguments",
+                      of, names.of(i), to_string(type)),
+          where);
+  }
 }
 
 }  // namespace
@@ -36,30 +52,18 @@ void check_numbers(const std::vector<int>& wrt, std::size_t count, const Locatio
       throw Error(fmt::format("value_and_grad: argument {} out of range, {} given", i, count), where);
 }
 
-std::size_t first_without_gradient(const std::vector<int>& wrt, const std::vector<Tensor>& tensors) {
-  const auto is_bad = [&](int i) {
-    const Tensor& t = tensors[static_cast<std::size_t>(i)];
-    return t.defined() && !is_float(t.impl()->type.dtype);
-  };
-  return static_cast<std::size_t>(std::find_if(wrt.begin(), wrt.end(), is_bad) - wrt.begin());
-}
-
-void throw_no_gradient(std::size_t argument, const std::string& path, const Tensor& tensor,
-                       const Location& where) {
-  throw Error(
-      fmt::format("value_and_grad: argument {}{}{} is {}, which has no gradient: cast it to a float type "
-                  "before the call, or ask for the gradients of other arguments",
-                  argument, path.empty() ? "" : ": ", path, to_string(tensor.impl()->type)),
-      where);
-}
-
-ValueAndGradients value_and_grad(const LeavesFunction& f, const std::vector<int>& wrt,
+ValueAndGradients value_and_grad(const Differentiable& function, const std::vector<int>& wrt,
                                  const Leaves& arguments, const Location& where) {
   const std::vector<Tensor>& args = arguments.tensors;
-  if (!f) throw Error("value_and_grad: this function was moved from", where);
-  check_arguments("value_and_grad", args, where);
-  const std::shared_ptr<ContextState> context = context_of(args[0], "value_and_grad", where);
+  const char* of = function.of;
+  if (!function.f) throw Error(fmt::format("{}: this function was moved from", of), where);
+  GivenNames names{"argument"};
+  if (function.names) names.name = [&](std::size_t i) { return function.names(arguments).at(i); };
+  check_arguments(of, args, names, where);
+  check_differentiable(of, wrt, args, names, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], of, where);
   const std::lock_guard lock(context->mutex);
+  check_kept(of, names, args, where);
   // A trace of its own, of shapes only: a host read inside has nothing to read.
   auto trace = std::make_shared<Trace>(Trace::Of::value_and_grad, "forward", where);
   trace->no_breaks =
@@ -69,23 +73,27 @@ ValueAndGradients value_and_grad(const LeavesFunction& f, const std::vector<int>
   const ir::Graph joint = at_place(where, [&] {
     const auto users = [&](const std::vector<Tensor>& in) {
       const Opened open(context->mutex);
-      return f({in, arguments.structure});
+      return function.f({in, arguments.structure});
     };
     Recorded recorded = record_function(users, args, types_of(args), trace, context);
     for (std::size_t i = 0; i < recorded.results.size(); ++i)
       if (!recorded.results[i].defined())
-        throw Error(fmt::format("value_and_grad: result {} of the function was never given a value", i));
-    check_scalar(recorded.results, where);
+        throw Error(fmt::format("{}: result {} of the function was never given a value", of, i));
+    check_scalar(of, recorded.results, where);
     structure = recorded.structure;
     finish(recorded);
-    return passes::differentiate(trace->graph, wrt);
+    if (trace->kernels.empty()) return passes::differentiate(trace->graph, wrt);
+    return passes::differentiate(with_kernel_gradients(of, *trace, context, where), wrt);
   });
   // What the function captured is an input like its arguments: of the enclosing function, where that recorded
   // it.
   std::vector<Tensor> results = apply(
-      "value_and_grad", trace->inputs,
+      of, trace->inputs,
       [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {
-        return inline_graph(into, joint, inputs);
+        std::vector<ir::Value> all = inline_graph(into, joint, inputs);
+        // What only gradients were taken of is no result.
+        if (!trace->kernels.empty()) all.erase(all.begin());
+        return all;
       },
       where);
   // What checks found lies between the function's results and the gradients.

@@ -132,7 +132,7 @@ Affine AffineTable::form_of(const Kernel& kernel, const Op& op) const {
   }
 }
 
-const Affine& AffineTable::of(ValueId scalar) const { return forms_.at(scalar); }
+const Affine& AffineTable::of(ValueId scalar) const& { return forms_.at(scalar); }
 
 std::optional<Index> AffineTable::trip_count(const Op& loop) const {
   const Affine& step = of(loop.operands[2]);

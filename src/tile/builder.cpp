@@ -27,7 +27,7 @@ std::string short_location(const Location& where) {
 
 }  // namespace
 
-const ViewParam& Builder::param(const View& view, const Location& where) const {
+const ViewParam& Builder::param(const View& view, const Location& where) const& {
   check(view, "param", where);
   return state_->views[static_cast<std::size_t>(view.index_)];
 }

@@ -79,8 +79,8 @@ std::vector<Index> grid_extents(const Kernel& kernel, const std::vector<std::int
   return extents;
 }
 
-std::vector<ViewUse> view_uses(const Kernel& kernel) {
-  std::vector<ViewUse> uses(kernel.views.size());
+List<ViewUse> view_uses(const Kernel& kernel) {
+  List<ViewUse> uses(kernel.views.size());
   for_each_op(kernel.body, [&](const Op& op) {
     if (op.param < 0) return;
     const auto view = static_cast<std::size_t>(op.param);

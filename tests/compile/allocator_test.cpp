@@ -118,6 +118,15 @@ TEST_P(Allocators, WithoutMemoryMakeTheCallAnOutOfMemory) {
   EXPECT_EQ((x + 1.0).to_vector<float>()[5], 2.0F) << "the tensors that are there stay usable";
 }
 
+TEST_P(Allocators, MayThrowWhateverTheyLike) {
+  struct Throwing : Allocator {
+    void* allocate(std::size_t, std::size_t, std::uintptr_t) override { throw 42; }
+    void release(void*, std::size_t, std::uintptr_t) noexcept override {}
+  };
+  Context context({.device = GetParam(), .allocator = std::make_shared<Throwing>()});
+  EXPECT_THROW(context.empty({4}), OutOfMemory);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Allocators, testing::Values("cpu", "reference"));
 
 TEST(Allocators, ServeSeveralThreads) {

@@ -165,7 +165,7 @@ TEST_F(Captured, OperationsOnAnotherDeviceFollowTheTensor) {
   expect_follows(compile([&](const Tensor& x) {
                    return x + grad([](const Tensor& t) { return sum(t * t); })(w).to("cpu");
                  }),
-                 w, next, {3, 22, 203}, {5, 42, 403}, "value_and_grad on reference");
+                 w, next, {3, 22, 203}, {5, 42, 403}, "grad on reference");
   // Values of the program itself may go there and come back, and results may stay there.
   const auto round = compile([&](const Tensor& x) {
     const Tensor there = (x * 3.f).to("reference") + w;

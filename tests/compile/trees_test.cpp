@@ -94,7 +94,7 @@ TEST_F(Trees, AreMappedTensorByTensor) {
   EXPECT_FALSE(twice.layers[1].bias.has_value());
   test::expect_says(
       [&] { map_tensors([](const Tensor& a, const Tensor&) { return a; }, net, net.layers[0]); },
-      {"map_tensors", "3 tensors", "another 2"});
+      {"map_tensors: tree 0 has 3 tensors, tree 1 has 2", "trees_test.cpp:"});
 }
 
 TEST_F(Trees, AreArgumentsAndResults) {
@@ -216,8 +216,45 @@ TEST_F(Trees, SayWhichTensorHasNoGradient) {
   const State state{ctx_.ones({2}), ctx_.ones({}, DType::i64)};
   const auto f = [](const State& s) { return sum(s.weight * s.step); };
   test::expect_says([&] { value_and_grad(f)(state); },
-                    {"argument 0: step is i64[]", "cast", "trees_test.cpp:"});
-  test::expect_says([&] { compile(value_and_grad(f))(state); }, {"argument 0: step", "trees_test.cpp:"});
+                    {"value_and_grad: argument 0, .step is i64[]", "cast", "trees_test.cpp:"});
+  test::expect_says([&] { compile(value_and_grad(f))(state); }, {"argument 0, .step", "trees_test.cpp:"});
+}
+
+TEST_F(Trees, AreCalledByArgumentAndMemberInErrors) {
+  const std::string here = "trees_test.cpp:";
+  const Tensor x = ctx_.randn({5, 3});
+  const auto forward = [](const Tensor& in, const Network& n) { return sum(n.forward(in)); };
+  Network net = network();
+  const auto run = compile(forward);
+  run(x, net);
+  net.layers[1].weight = Tensor();
+  test::expect_says([&] { run(x, net); },
+                    {"compile: argument 1, .layers[1].weight was never given a value", here});
+  test::expect_says([&] { run.into(ctx_.ones({}), x, net); },
+                    {"into: argument 1, .layers[1].weight was never given a value", here});
+  test::expect_says([&] { value_and_grad<1>(forward)(x, net); },
+                    {"value_and_grad: argument 1, .layers[1].weight was never", here});
+  test::expect_says([&] { grad<1>(forward)(x, net); },
+                    {"grad: argument 1, .layers[1].weight was never", here});
+
+  net = network();
+  net.layers[0].bias = net.layers[0].bias->reshape({1, 4});
+  run(x, net);
+  EXPECT_EQ(run.report().front().reason, "argument 1, .layers[0].bias is f32[1,4], was f32[4]");
+
+  const auto donated =
+      compile([](const Tensor& in,
+                 const Network& n) { return sum(in) + sum(n.layers[0].weight) * sum(n.layers[1].weight); },
+              {.donate = {1}});
+  net.layers[1].weight = net.layers[0].weight;
+  test::expect_says(
+      [&] { donated(x, net); },
+      {"argument 1, .layers[0].weight is donated, and it is argument 1, .layers[1].weight as well", here});
+  const Network given = network();
+  donated(x, given);
+  EXPECT_NE(donated.explain().find("argument 1, .layers[0].weight"), std::string::npos) << donated.explain();
+  test::expect_says([&] { donated(x, given); },
+                    {"compile: argument 1, .layers[0].weight was donated to", here});
 }
 
 TEST_F(Trees, AreDonatedWholeAndAreNumberedAsArguments) {

@@ -99,10 +99,17 @@ TEST_P(UserErrors, ReadsOfTensorsWithoutAValue) {
   expect_says([&] { given + taken; }, {"add: ", why, here_});
 }
 
+TEST_P(UserErrors, ConditionsThatAreNone) {
+  const Tensor x = ctx_.ones({3});
+  expect_says([&] { where(x, x, x); }, {"where: the condition is f32[3], not bool", here_});
+}
+
 TEST_P(UserErrors, WhatIsNotDifferentiated) {
   const Tensor x = ctx_.ones({3}), i = ctx_.ones({3}, DType::i64);
   const auto many = value_and_grad([](const Tensor& t) { return t * 2.0; });
   expect_says([&] { many(x); }, {"value_and_grad", "first result is f32[3]", "sum", here_});
+  expect_says([&] { grad([](const Tensor& t) { return t; })(x); },
+              {"grad: the function's first result", here_});
   expect_says([&] { many(i); }, {"value_and_grad", "argument 0 is i64[3]", "cast", here_});
   const auto reads = value_and_grad([](const Tensor& t) {
     const Tensor s = sum(t);
@@ -182,6 +189,8 @@ TEST_P(UserErrors, TensorsWithoutAValue) {
   expect_says([&] { same.into({none}, {x}); }, {"into: output 0 ", unset, "moved from", here_});
   const auto slope = value_and_grad([](const Tensor& a, const Tensor& b) { return sum(a * b); });
   expect_says([&] { slope(x, none); }, {"value_and_grad: argument 1 ", unset, here_});
+  const auto of_grad = grad([](const Tensor& a, const Tensor& b) { return sum(a * b); });
+  expect_says([&] { of_grad(x, none); }, {"grad: argument 1 ", unset, here_});
   const auto nothing = [](const Tensor&) { return Tensor(); };
   expect_says([&] { compile(nothing)(x); }, {"compile: result 0 ", unset, here_});
   TileFunction copy(copy_kernel(16));

@@ -51,6 +51,12 @@ TEST_F(SafetensorsFiles, ReadsWhatTheFormatSays) {
   EXPECT_EQ(file.load(ctx_, "n").item(), 7);
   expect_says([&] { file.load(ctx_, "v"); },
               {"load: ", "there is no tensor \"v\"; there are \"n\", \"w\"", here_});
+  NamedTensors many;
+  for (int i = 0; i < 12; ++i) many.push_back({"layer." + std::to_string(i), ctx_.ones({1})});
+  many.push_back({"bf16", ctx_.ones({1})});
+  save_safetensors(folder_.file("many.safetensors"), many);
+  expect_says([&] { Safetensors(folder_.file("many.safetensors")).load(ctx_, "bf61"); },
+              {"there are \"bf16\", ", "and 5 more"});
 }
 
 TEST_F(SafetensorsFiles, WhatIsSavedComesBack) {

@@ -364,10 +364,10 @@ double noise_of(DType dtype) {
 }
 
 bool is_exact(const Op& op) {
-  static constexpr const Op* kExact[] = {&ops::kNeg,     &ops::kAbs,   &ops::kSign,   &ops::kFloor,
-                                         &ops::kCeil,    &ops::kRound, &ops::kTrunc,  &ops::kMinimum,
-                                         &ops::kMaximum, &ops::kWhere, &ops::kCast,   &ops::kStopGradient,
-                                         &ops::kMax,     &ops::kMin,   &ops::kCummax, &ops::kCummin};
+  static constexpr const Op* kExact[] = {
+      &ops::kNeg,   &ops::kAbs,     &ops::kSign,    &ops::kFloor,  &ops::kCeil,          &ops::kRound,
+      &ops::kTrunc, &ops::kMinimum, &ops::kMaximum, &ops::kWhere,  &ops::kCast,          &ops::kStopGradient,
+      &ops::kMax,   &ops::kMin,     &ops::kCummax,  &ops::kCummin, &ops::kWithGradientOf};
   return std::find(std::begin(kExact), std::end(kExact), &op) != std::end(kExact);
 }
 

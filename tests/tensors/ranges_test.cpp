@@ -48,6 +48,8 @@ TEST_P(Ranges, GoFromStartUpToStop) {
   EXPECT_EQ(both([&] { return ctx_.arange(1.0, -1.0, -0.75, DType::f64); }),
             (std::vector<double>{1, 0.25, -0.5}));
   EXPECT_EQ(ctx_.arange(0.0, 1.0, 0.1).dtype(), DType::f32);
+  EXPECT_EQ(both([&] { return ctx_.arange(2.5); }), (std::vector<double>{0, 1, 2}));
+  EXPECT_EQ(ctx_.arange(2.5F, DType::f64).dtype(), DType::f64);
 }
 
 TEST_P(Ranges, OfLinspaceEndAtStop) {
@@ -125,6 +127,10 @@ TEST_P(Ranges, AreRearranged) {
   EXPECT_EQ(roll(x, -4, -1).to_vector<Index>(), (std::vector<Index>{1, 2, 0, 4, 5, 3}));
   EXPECT_EQ(roll(x, 1, 0).to_vector<Index>(), (std::vector<Index>{3, 4, 5, 0, 1, 2}));
   EXPECT_EQ(roll(x, 6, 1).to_vector<Index>(), x.to_vector<Index>());
+  constexpr Index kLeast = std::numeric_limits<Index>::min();  // by 3: 1 behind a whole number of rounds
+  EXPECT_EQ(roll(x, kLeast, 1).to_vector<Index>(), roll(x, 1, 1).to_vector<Index>());
+  EXPECT_EQ(max(tril(x, kLeast)).item(), 0);
+  EXPECT_EQ(triu(x, kLeast).to_vector<Index>(), x.to_vector<Index>());
   EXPECT_EQ(repeat(x, 2, 1).to_vector<Index>(), (std::vector<Index>{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5}));
   EXPECT_EQ(repeat(x, 2, 0).to_vector<Index>(), (std::vector<Index>{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
   EXPECT_EQ(repeat(x, 0, 0).shape(), (Shape{0, 3}));

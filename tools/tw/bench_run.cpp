@@ -176,6 +176,10 @@ void bench_run(const BenchInput& input) {
   open.device.launches = input.launches;
   if (input.peers) open.device.peers = lab::open_peers(peer_options(input, open.device));
   const lab::RunRecord run = measure(input, jobs, open.device);
+  if (run.environment.interrupted && run.rows.empty()) {
+    fmt::print(stderr, "interrupted before anything was measured: nothing is written\n");
+    throw CLI::RuntimeError(130);
+  }
   write_measured(input.output, lab::to_json(run), table_of(run, input.output));
   if (run.environment.interrupted) throw CLI::RuntimeError(130);
   std::vector<std::string> regressed;

@@ -172,6 +172,14 @@ TEST(Bench, ExpectationsAreStoredAndJudged) {
   EXPECT_TRUE(contains(judged.output, "new")) << judged.output;  // copy was never stored
 }
 
+TEST(Bench, SignalsBeforeAnythingWasMeasuredLeaveTheOldFile) {
+  const std::string run = "bench run elu --set n=2^24 --budget 600 --ceilings none --output old.json";
+  std::ofstream(work_folder() + "/old.json") << "[]\n";
+  const Outcome outcome = run_tw(run, "timeout --preserve-status -s INT 0.3");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
+  EXPECT_TRUE(read_json("old.json").empty()) << outcome.output;
+}
+
 TEST(Bench, SignalsKeepWhatWasMeasured) {
   for (const std::string signal : {"INT", "TERM"}) {  // Ctrl-C, and timeout's own
     const std::string file = "stopped_by_" + signal + ".json";

@@ -6,11 +6,13 @@
 #pragma GCC visibility push(default)
 namespace tilewright {
 
+// Milliseconds from `start` to `end`; negative where `end` comes first.
 inline double ms_between(std::chrono::steady_clock::time_point start,
                          std::chrono::steady_clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - start).count();
 }
 
+// Milliseconds from `start` until now.
 inline double ms_since(std::chrono::steady_clock::time_point start) {
   return ms_between(start, std::chrono::steady_clock::now());
 }

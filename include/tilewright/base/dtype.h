@@ -22,10 +22,11 @@ std::ostream& operator<<(std::ostream& out, DType dtype);  // its name
 constexpr bool is_f8(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 std::optional<DType> parse_dtype(std::string_view text);
 
+// Bytes of one element in memory: 8 of f64 and i64, 1 of bool and the 8-bit types.
 std::size_t size_bytes(DType dtype);
-bool is_float(DType dtype);    // f64 … f8e5m2
-bool is_integer(DType dtype);  // i64 i32 i8 u8, not bool
-inline bool is_bool(DType dtype) { return dtype == DType::boolean; }
+bool is_float(DType dtype);                                           // f64 … f8e5m2
+bool is_integer(DType dtype);                                         // i64 i32 i8 u8, not bool
+inline bool is_bool(DType dtype) { return dtype == DType::boolean; }  // bool alone
 // 16- and 8-bit floats: stored narrow, computed in f32.
 bool is_narrow_float(DType dtype);
 // The type a value of `dtype` has while it is computed with: f32 for narrow floats, else itself.

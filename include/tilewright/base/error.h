@@ -30,8 +30,9 @@ struct Failure {
   std::string message;
   friend bool operator==(const Failure&, const Failure&) = default;
 };
-std::string_view name(Failure::Kind kind);
+std::string_view name(Failure::Kind kind);  // "out_of_memory", …
 
+// A Failure of this kind, for functions that return a Result.
 inline Failure failure(Failure::Kind kind, std::string message) { return {kind, std::move(message)}; }
 
 // A T or the Failure that prevented it.
@@ -41,17 +42,22 @@ class [[nodiscard]] Result {
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}
 
+  // Whether there is a T.
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
-  const Failure& error() const { return std::get<1>(state_); }
+  // Why there is none; only where ok() is false.
+  const Failure& error() const& { return std::get<1>(state_); }
+  Failure error() && { return std::get<1>(std::move(state_)); }
+  // The T, out of a temporary one as a value of its own. Throws Error with the Failure's message where there
+  // is none.
   T& value() & { return get(); }
   const T& value() const& { return const_cast<Result*>(this)->get(); }
-  T&& value() && { return std::move(get()); }
+  T value() && { return std::move(get()); }
   T& operator*() & { return get(); }
   const T& operator*() const& { return const_cast<Result*>(this)->get(); }
-  T&& operator*() && { return std::move(get()); }
-  T* operator->() { return &get(); }
-  const T* operator->() const { return &const_cast<Result*>(this)->get(); }
+  T operator*() && { return std::move(get()); }
+  T* operator->() & { return &get(); }
+  const T* operator->() const& { return &const_cast<Result*>(this)->get(); }
 
  private:
   T& get() {

@@ -22,6 +22,7 @@ struct Hash128 {
 
 std::string to_hex(const Hash128& hash);  // 32 digits, as `xxh128sum` prints them
 
+// The hash of `size` bytes, of a text's characters.
 Hash128 hash_bytes(const void* data, std::size_t size);
 inline Hash128 hash_bytes(std::string_view text) { return hash_bytes(text.data(), text.size()); }
 
@@ -30,6 +31,7 @@ class Hasher {
  public:
   Hasher();
   ~Hasher();
+  // Takes what was added so far; the one that was moved from may only be destroyed or assigned to.
   Hasher(Hasher&&) noexcept;
   Hasher& operator=(Hasher&&) noexcept;
 

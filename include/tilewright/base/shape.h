@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -20,11 +21,14 @@ class Shape {
   Shape(std::initializer_list<Index> extents) : extents_(extents) {}
   explicit Shape(std::vector<Index> extents) : extents_(std::move(extents)) {}
 
-  int rank() const { return static_cast<int>(extents_.size()); }
-  Index operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
-  Index& operator[](int axis) { return extents_[static_cast<std::size_t>(axis)]; }
+  int rank() const { return static_cast<int>(extents_.size()); }  // the number of axes
+  // The extent of an axis, 0 to rank() - 1, which is not checked.
+  Index operator[](int axis) const& { return extents_[static_cast<std::size_t>(axis)]; }
+  Index& operator[](int axis) & { return extents_[static_cast<std::size_t>(axis)]; }
   Index size() const;  // elements; 1 for rank 0
-  const std::vector<Index>& extents() const { return extents_; }
+  // The extents, outermost first: as a list, and for loops over them.
+  const std::vector<Index>& extents() const& { return extents_; }
+  std::vector<Index> extents() && { return std::move(extents_); }
   auto begin() const { return extents_.begin(); }
   auto end() const { return extents_.end(); }
   friend bool operator==(const Shape&, const Shape&) = default;
@@ -33,7 +37,8 @@ class Shape {
   std::vector<Index> extents_;
 };
 
-std::string to_string(const Shape& shape);  // "[4,8]"
+// "[4,8]"
+std::string to_string(const Shape& shape);
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 Strides row_major_strides(const Shape& shape);  // in elements
 // NumPy broadcasting: align at the last axis, an extent of 1 stretches. Empty when the shapes do not meet.
@@ -41,6 +46,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 // Axis in [-rank, rank) → [0, rank); empty when out of range.
 std::optional<int> normalize_axis(Index axis, int rank);
 
+// a / b rounded up, and the first multiple of b that is no less than a; for a of at least 0, b of at least 1.
 constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 constexpr Index round_up(Index a, Index b) { return ceil_div(a, b) * b; }
 

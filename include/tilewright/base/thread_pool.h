@@ -40,7 +40,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int size() const;
+  int size() const;              // threads, the calling one among them
   int cpu_of(int worker) const;  // the CPU meant for it, -1 without pinning
 
   // Runs f(begin, end, worker) over parts of [0, count) and returns when all are done. grain 0: one

@@ -9,7 +9,7 @@
 #pragma GCC visibility push(default)
 namespace tilewright {
 
-using Metadata = std::vector<std::pair<std::string, std::string>>;
+using Metadata = List<std::pair<std::string, std::string>>;
 
 // An opened file, or several with their index (….safetensors.index.json). Headers are read and checked when
 // it is opened; elements when they are looked at: the files are mapped, and stay as long as a tensor of
@@ -29,9 +29,13 @@ class Safetensors {
     std::string dtype;  // as the file says: "F32", "BF16", and those that tensors do not have: "U16"
     Shape shape;
   };
-  const std::vector<Info>& tensors() const;      // by where they lie, shard after shard
+  // What tensors it has, by where they lie, shard after shard.
+  const List<Info>& tensors() const&;
+  List<Info> tensors() &&;
   bool contains(const std::string& name) const;  // whether it has a tensor of this name
-  const Metadata& metadata() const;  // "__metadata__" of the file, or of the first shard; sorted by key
+  // "__metadata__" of the file, or of the first shard; sorted by key.
+  const Metadata& metadata() const&;
+  Metadata metadata() &&;
 
   // The tensor on the Context's device. On the CPU it is the file's own memory, without a copy, where it lies
   // at a multiple of an element's size, as in every file that was written with care; elements are read-only

@@ -10,6 +10,7 @@
 // to the farther level's figure, and says so.
 #pragma once
 
+#include <tilewright/base/list.h>
 #include <tilewright/perf/ceiling_file.h>
 
 #include <string>
@@ -30,7 +31,7 @@ struct OutOfOrder {
 };
 // Those slower by more than the factor `slack`. Shared memory of a GPU is no cache on the way and takes no
 // part.
-std::vector<OutOfOrder> out_of_order(const Ceilings& ceilings, double slack = 1);
+List<OutOfOrder> out_of_order(const Ceilings& ceilings, double slack = 1);
 // The same ceilings with every nearer level at least as fast as those farther out.
 Ceilings in_order(Ceilings ceilings);
 

@@ -14,9 +14,11 @@ namespace tilewright::perf {
 // Operations counted by element type. A multiply-add is two.
 class FlopsByType {
  public:
-  double& operator[](DType dtype) { return count_[static_cast<std::size_t>(dtype)]; }
-  double operator[](DType dtype) const { return count_[static_cast<std::size_t>(dtype)]; }
-  double total() const;
+  // Operations on elements of one type.
+  double& operator[](DType dtype) & { return count_[static_cast<std::size_t>(dtype)]; }
+  double operator[](DType dtype) const& { return count_[static_cast<std::size_t>(dtype)]; }
+  double total() const;  // of all types
+  // Work done one after another, and so many times the same work.
   FlopsByType& operator+=(const FlopsByType& other);
   FlopsByType& operator*=(double factor);
   friend bool operator==(const FlopsByType&, const FlopsByType&) = default;
@@ -38,6 +40,7 @@ struct Cost {
   double bytes_written = 0;
   double link_bytes = 0;  // that one device sends to others
 
+  // All operations: of dots, and of the rest.
   double flops() const { return matrix.total() + vector.total(); }
   // `matrix` by the rates that hold for it: tensor cores multiply tf32 at half the rate of bf16, so one is
   // two of bf16.
@@ -46,8 +49,8 @@ struct Cost {
   // FLOPs per byte of device memory; 0 when nothing moves.
   double intensity() const { return bytes() > 0 ? flops() / bytes() : 0; }
 
-  Cost& operator+=(const Cost& other);
-  Cost& operator*=(double factor);  // so many times the same work
+  Cost& operator+=(const Cost& other);  // one after another
+  Cost& operator*=(double factor);      // so many times the same work
   friend Cost operator+(Cost a, const Cost& b) { return a += b; }
   friend Cost operator*(Cost a, double factor) { return a *= factor; }
   friend bool operator==(const Cost&, const Cost&) = default;

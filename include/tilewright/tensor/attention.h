@@ -85,8 +85,9 @@ MaskFunction prefix_mask(const Tensor& lengths, const Location& where = Location
 MaskFunction document_mask(const Tensor& ids, const Location& where = Location::current());
 MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids,
                            const Location& where = Location::current());
-MaskFunction all_of(const std::vector<MaskFunction>& masks,
-                    const Location& where = Location::current());  // at least one
+// Keys that all of these masks, at least one of them, let a query see, and keys that any of them does; throws
+// Error where there are no masks.
+MaskFunction all_of(const std::vector<MaskFunction>& masks, const Location& where = Location::current());
 MaskFunction any_of(const std::vector<MaskFunction>& masks, const Location& where = Location::current());
 
 // ALiBi (Press et al., arXiv 2108.12409): plus slope · (key - query), a slope for each head: (H).

@@ -21,6 +21,7 @@ class Axes {
   Axes(T axis) : axes_{static_cast<Index>(axis)} {}
   Axes(std::initializer_list<Index> axes) : axes_(axes) {}
   Axes(std::vector<Index> axes) : axes_(std::move(axes)) {}
+  // As they were given, negative ones too.
   operator const std::vector<Index>&() const { return axes_; }
 
  private:

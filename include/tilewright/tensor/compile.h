@@ -2,6 +2,7 @@
 // types and devices.
 #pragma once
 
+#include <tilewright/base/list.h>
 #include <tilewright/passes/fuse/recompute.h>
 #include <tilewright/perf/cost.h>
 #include <tilewright/tensor/functions.h>
@@ -108,7 +109,8 @@ struct SpecialisationReport {
   // With dynamic dimensions: what the kernels take as arguments, or why they cannot; and the sizes that are
   // served, with n0, n1 … for each. Graphs, floors and predictions are of the size at which they were found.
   std::string dynamic;
-  int draws = 0;  // random tensors that each call draws
+  int draws = 0;     // random tensors that each call draws
+  int captured = 0;  // tensors that the function captured: inputs of the graph behind its arguments
   double compile_ms = 0;
   CompileTimes times;  // of compile_ms; nothing where the function has graph breaks
   std::vector<KernelReport> kernels;
@@ -158,13 +160,15 @@ struct CompiledCall {
 // A compiled function of trees of one structure, given and called as their tensors.
 class CompiledCore {
  public:
-  CompiledCore(LeavesFunction function, Structure structure, CompileOptions options);
+  // `names`: what errors call the tensors; none: "argument 0", "argument 1", …
+  CompiledCore(LeavesFunction function, Structure structure, CompileOptions options,
+               std::vector<std::string> names = {});
   ~CompiledCore();
   Leaves call(const std::vector<Tensor>& args, const Location& where);
   // `structure`: of the outputs, where they are more than a list.
   void call_into(const std::vector<Tensor>& outputs, const Structure* structure,
                  const std::vector<Tensor>& args, const Location& where);
-  std::vector<SpecialisationReport> report() const;
+  List<SpecialisationReport> report() const;
   // Compiles for these arguments if that was not done; throws Error for a function with graph breaks.
   CompiledCall prepare(const std::vector<Tensor>& args, const Location& where);
   void measure(const std::vector<Tensor>& args, const Location& where);
@@ -180,12 +184,12 @@ class CompiledCore {
 class CompiledCores {
  public:
   // `of_list`: the function takes one list of tensors, and options number its elements as arguments.
-  CompiledCores(LeavesFunction function, CompileOptions options, bool of_list);
+  CompiledCores(LeavesFunction function, CompileOptions options, ArgumentNames names, bool of_list);
   ~CompiledCores();
   // `ends`: behind which tensor each argument ends.
   std::shared_ptr<CompiledCore> of(const Structure& structure, std::span<const std::size_t> ends,
                                    const Location& where);
-  std::vector<SpecialisationReport> report() const;
+  List<SpecialisationReport> report() const;
 
  private:
   struct State;
@@ -193,7 +197,8 @@ class CompiledCores {
 };
 
 // What is the same for every function is one of the library: a user's source is compiled sooner.
-std::shared_ptr<CompiledCores> make_cores(LeavesFunction function, CompileOptions options, bool of_list);
+std::shared_ptr<CompiledCores> make_cores(LeavesFunction function, CompileOptions options,
+                                          ArgumentNames names, bool of_list);
 [[noreturn]] void throw_moved_from(const Location& where);
 [[noreturn]] void throw_wrong_count(std::size_t taken, std::size_t given, const Location& where);
 
@@ -210,7 +215,7 @@ template <class R, class... A>
 class Compiled<R(A...)> {
   static constexpr bool kOfTensors = (std::is_same_v<A, Tensor> && ...);
   static constexpr bool kOfList = std::is_same_v<std::tuple<A...>, std::tuple<std::vector<Tensor>>>;
-  using List = std::vector<Tensor>;
+  using Tensors = std::vector<Tensor>;
 
  public:
   using Signature = R(A...);
@@ -224,14 +229,14 @@ class Compiled<R(A...)> {
   Compiled(F f, CompileOptions options, const Location& where = Location::current())
       : cores_(detail::make_cores(
             detail::as_leaves_function(std::type_identity<R(A...)>(), std::move(f), "compile", where),
-            std::move(options), kOfList)) {}
+            std::move(options), detail::names_of_arguments(std::type_identity<R(A...)>()), kOfList)) {}
 
   R operator()(const A&... args, const Location& where = Location::current()) const {
     const Call call(*this, where, args...);
     return detail::read_tree<R>(call.core->call(call.leaves.tensors, where));
   }
   // The same, of a function of Tensors, with its arguments as a list.
-  R operator()(const List& args, const Location& where = Location::current()) const
+  R operator()(const Tensors& args, const Location& where = Location::current()) const
     requires kOfTensors
   {
     return detail::read_tree<R>(core_of(args, where)->call(args, where));
@@ -252,8 +257,8 @@ class Compiled<R(A...)> {
     call.core->call_into(given.tensors, &given.structure, call.leaves.tensors, where);
   }
   // The same with the outputs, and the arguments of a function of Tensors, as lists.
-  void into(const List& outputs, const List& args, const Location& where = Location::current()) const
-    requires(kOfTensors || (kOfList && !std::is_same_v<R, List>))
+  void into(const Tensors& outputs, const Tensors& args, const Location& where = Location::current()) const
+    requires(kOfTensors || (kOfList && !std::is_same_v<R, Tensors>))
   {
     core_of(args, where)->call_into(outputs, nullptr, args, where);
   }
@@ -264,7 +269,7 @@ class Compiled<R(A...)> {
     return tilewright::explain(report(where));
   }
   // The same as data.
-  std::vector<SpecialisationReport> report(const Location& where = Location::current()) const {
+  List<SpecialisationReport> report(const Location& where = Location::current()) const {
     return known(where).report();
   }
 
@@ -275,7 +280,7 @@ class Compiled<R(A...)> {
     const Call call(*this, where, args...);
     call.core->measure(call.leaves.tensors, where);
   }
-  void measure(const List& args, const Location& where = Location::current()) const
+  void measure(const Tensors& args, const Location& where = Location::current()) const
     requires kOfTensors
   {
     core_of(args, where)->measure(args, where);
@@ -289,7 +294,7 @@ class Compiled<R(A...)> {
     const Call call(*this, where, args...);
     call.core->edit(kernel, source, call.leaves.tensors, where);
   }
-  void edit(std::size_t kernel, const std::string& source, const List& args,
+  void edit(std::size_t kernel, const std::string& source, const Tensors& args,
             const Location& where = Location::current()) const
     requires kOfTensors
   {
@@ -318,7 +323,7 @@ class Compiled<R(A...)> {
     if (!cores_) detail::throw_moved_from(where);
     return *cores_;
   }
-  std::shared_ptr<detail::CompiledCore> core_of(const List& args, const Location& where) const {
+  std::shared_ptr<detail::CompiledCore> core_of(const Tensors& args, const Location& where) const {
     if constexpr (kOfList) return Call(*this, where, args).core;
     if (args.size() != sizeof...(A)) detail::throw_wrong_count(sizeof...(A), args.size(), where);
     std::array<std::size_t, sizeof...(A)> ends{};

@@ -33,13 +33,15 @@ inline Tensor ravel(const Tensor& x, TW_HERE) {
   return detail::alias("ravel", [&] { return flatten(x, 0, -1, where); });
 }
 
-// The Array API's names of transpose(), unsqueeze() and clamp().
+// The Array API's name of transpose(); two more follow.
 inline Tensor permute_dims(const Tensor& x, const std::vector<Index>& axes, TW_HERE) {
   return detail::alias("permute_dims", [&] { return transpose(x, axes, where); });
 }
+// unsqueeze(): an axis of extent 1 at this place.
 inline Tensor expand_dims(const Tensor& x, Index axis, TW_HERE) {
   return detail::alias("expand_dims", [&] { return unsqueeze(x, axis, where); });
 }
+// clamp(): low where x is below it, high where it is above.
 inline Tensor clip(const Tensor& x, double low, double high, TW_HERE) {
   return detail::alias("clip", [&] { return clamp(x, low, high, where); });
 }

@@ -22,31 +22,24 @@ struct ArgumentLeaves {
   }
 };
 
+// A function that is to be differentiated.
+struct Differentiable {
+  LeavesFunction f;
+  const char* of = "value_and_grad";  // what the user called with it
+  ArgumentNames names = nullptr;
+};
 // What a function returns, and the gradients of its first tensor, a float scalar, with respect to the tensors
-// numbered in `wrt`, which are float tensors.
+// numbered in `wrt`. Throws Error where one of these is of integers.
 struct ValueAndGradients {
   Leaves value;
   std::vector<Tensor> gradients;
 };
-ValueAndGradients value_and_grad(const LeavesFunction& f, const std::vector<int>& wrt,
+ValueAndGradients value_and_grad(const Differentiable& function, const std::vector<int>& wrt,
                                  const Leaves& arguments, const Location& where);
 // Adds first, first + 1, … end - 1.
 void add_numbers(std::vector<int>& numbers, std::size_t first, std::size_t end);
 // Throws Error where a number is that of no tensor.
 void check_numbers(const std::vector<int>& wrt, std::size_t count, const Location& where);
-// The place in `wrt` of a tensor that has no gradient; wrt.size(): all have one.
-std::size_t first_without_gradient(const std::vector<int>& wrt, const std::vector<Tensor>& tensors);
-// Throws the Error of a tensor that has none: `path` of its argument is empty where that is a Tensor.
-[[noreturn]] void throw_no_gradient(std::size_t argument, const std::string& path, const Tensor& tensor,
-                                    const Location& where);
-// Throws it where the tensor, the `number`-th of all, is one of this argument, whose first is the `first`-th.
-template <class T>
-void refuse_gradient_of(std::size_t number, std::size_t argument, std::size_t first, const T& tree,
-                        const Location& where) {
-  const NamedTensors named = named_tensors(tree);
-  if (number >= first && number - first < named.size())
-    throw_no_gradient(argument, named[number - first].name, named[number - first].tensor, where);
-}
 
 // The next gradient: of an argument whose structure begins at `number`.
 template <class T>
@@ -79,19 +72,14 @@ class ValueAndGrad<R(A...), kWith...> {
   using Signature = std::pair<R, Gradient>(A...);
   static_assert((!std::is_arithmetic_v<std::tuple_element_t<kWith, std::tuple<A...>>> && ...),
                 "a number has no gradient, as it is a constant of the program: give it as a Tensor");
-  explicit ValueAndGrad(detail::LeavesFunction f) : f_(std::move(f)) {}
+  explicit ValueAndGrad(detail::Differentiable f) : f_(std::move(f)) {}
 
+  // The results of the function, and the gradient of its value. Throws Error as value_and_grad() says.
   std::pair<R, Gradient> operator()(const A&... arguments,
                                     const Location& where = Location::current()) const {
     const detail::ArgumentLeaves<sizeof...(A)> given(arguments...);
     std::vector<int> wrt;
     (detail::add_numbers(wrt, given.tensors[kWith], given.tensors[kWith + 1]), ...);
-    if (const std::size_t bad = detail::first_without_gradient(wrt, given.all.tensors); bad < wrt.size()) {
-      const auto tensor = static_cast<std::size_t>(wrt[bad]);
-      std::size_t argument = 0;
-      ((detail::refuse_gradient_of(tensor, argument, given.tensors[argument], arguments, where), ++argument),
-       ...);
-    }
     const detail::ValueAndGradients made = detail::value_and_grad(f_, wrt, given.all, where);
     detail::LeavesReader from{made.gradients, given.all.structure};
     R value = detail::read_tree<R>(made.value);
@@ -103,7 +91,7 @@ class ValueAndGrad<R(A...), kWith...> {
   }
 
  private:
-  detail::LeavesFunction f_;
+  detail::Differentiable f_;
 };
 
 // The same for arguments that are known by their numbers only when the program runs.
@@ -118,22 +106,20 @@ class ValueAndGradOf<R(A...)> {
 
  public:
   using Signature = std::pair<R, std::vector<Tensor>>(A...);
-  ValueAndGradOf(detail::LeavesFunction f, std::vector<int> wrt) : f_(std::move(f)), wrt_(std::move(wrt)) {}
+  ValueAndGradOf(detail::Differentiable f, std::vector<int> wrt) : f_(std::move(f)), wrt_(std::move(wrt)) {}
 
+  // The results of the function, and a gradient of its value for each of the numbers. Throws Error as
+  // value_and_grad() says.
   std::pair<R, std::vector<Tensor>> operator()(const A&... arguments,
                                                const Location& where = Location::current()) const {
     const detail::ArgumentLeaves<sizeof...(A)> given(arguments...);
     detail::check_numbers(wrt_, given.all.tensors.size(), where);
-    if (const std::size_t bad = detail::first_without_gradient(wrt_, given.all.tensors); bad < wrt_.size()) {
-      const auto number = static_cast<std::size_t>(wrt_[bad]);
-      detail::throw_no_gradient(number, "", given.all.tensors[number], where);
-    }
     detail::ValueAndGradients made = detail::value_and_grad(f_, wrt_, given.all, where);
     return {detail::read_tree<R>(made.value), std::move(made.gradients)};
   }
 
  private:
-  detail::LeavesFunction f_;
+  detail::Differentiable f_;
   std::vector<int> wrt_;
 };
 
@@ -143,11 +129,12 @@ template <std::size_t... kWith, class F>
 auto differentiated(F f, const char* of, const Location& made) {
   using S = typename SignatureOf<F>::Type;
   static_assert(check_signature(std::type_identity<S>()));
-  LeavesFunction leaves = as_leaves_function(std::type_identity<S>(), std::move(f), of, made);
+  Differentiable function{as_leaves_function(std::type_identity<S>(), std::move(f), of, made), of,
+                          names_of_arguments(std::type_identity<S>())};
   if constexpr (sizeof...(kWith) == 0)
-    return ValueAndGrad<S, 0>(std::move(leaves));
+    return ValueAndGrad<S, 0>(std::move(function));
   else
-    return ValueAndGrad<S, kWith...>(std::move(leaves));
+    return ValueAndGrad<S, kWith...>(std::move(function));
 }
 }  // namespace detail
 
@@ -177,7 +164,7 @@ auto value_and_grad(F f, std::vector<int> wrt, const Location& made = Location::
   using S = typename detail::SignatureOf<F>::Type;
   static_assert(detail::check_signature(std::type_identity<S>()));
   return ValueAndGradOf<S>(
-      detail::as_leaves_function(std::type_identity<S>(), std::move(f), "value_and_grad", made),
+      {detail::as_leaves_function(std::type_identity<S>(), std::move(f), "value_and_grad", made)},
       std::move(wrt));
 }
 
@@ -194,6 +181,7 @@ class Grad<ValueAndGrad<R(A...), kWith...>> {
   using Gradient = typename Both::Gradient;
   using Signature = Gradient(A...);
   explicit Grad(Both both) : both_(std::move(both)) {}
+  // The gradient of the function's value. Throws Error as value_and_grad() says.
   Gradient operator()(const A&... arguments, const Location& where = Location::current()) const {
     return both_(arguments..., where).second;
   }

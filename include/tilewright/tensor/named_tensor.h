@@ -1,6 +1,7 @@
 // Tensors by name, as trees and files hold them.
 #pragma once
 
+#include <tilewright/base/list.h>
 #include <tilewright/tensor/tensor.h>
 
 #include <string>
@@ -13,11 +14,12 @@ struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
-using NamedTensors = std::vector<NamedTensor>;
+using NamedTensors = List<NamedTensor>;
 
 // The tensor of this name; throws Error where there is none.
 const Tensor& at(const NamedTensors& tensors, const std::string& name,
                  const Location& where = Location::current());
+Tensor at(NamedTensors&& tensors, const std::string& name, const Location& where = Location::current());
 
 }  // namespace tilewright
 #pragma GCC visibility pop

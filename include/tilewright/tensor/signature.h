@@ -141,6 +141,29 @@ struct Called {
 // A function of trees as one of their leaves.
 using LeavesFunction = std::function<Leaves(const Leaves&)>;
 
+// What errors call each tensor of a function's arguments: "argument 2, .layers[3].w". Null: they are
+// arguments themselves, "argument 2".
+using ArgumentNames = std::vector<std::string> (*)(const Leaves&);
+// The paths of an argument's tensors, those from the `first` on, as errors say them.
+void name_argument(Paths& paths, std::size_t argument, std::size_t first);
+template <class R, class... A>
+constexpr ArgumentNames names_of_arguments(std::type_identity<R(A...)>) {
+  if constexpr ((std::is_same_v<A, Tensor> && ...) ||
+                std::is_same_v<std::tuple<A...>, std::tuple<std::vector<Tensor>>>)
+    return nullptr;
+  else
+    return [](const Leaves& leaves) {
+      LeavesReader from{leaves.tensors, leaves.structure};
+      Paths paths;
+      Leaves again{{}, {}, &paths};
+      std::size_t argument = 0, first = 0;
+      ((Tree<A>::write(Tree<A>::read(from), again), name_argument(paths, argument++, first),
+        first = paths.tensors.size()),
+       ...);
+      return paths.tensors;
+    };
+}
+
 // Says in a sentence what the library cannot use of a function.
 template <class R, class... A>
 constexpr bool check_signature(std::type_identity<R(A...)>) {
@@ -159,6 +182,8 @@ template <class R, class... A, class F>
 LeavesFunction as_leaves_function(std::type_identity<R(A...)>, F f, const char* of, const Location& where) {
   static_assert(std::is_invocable_v<const F&, const A&...> || takes_line<F, A...>(),
                 "the function must be const, and take its parameters by value or by reference to const");
+  static_assert(std::is_copy_constructible_v<F>,
+                "the function must be copyable: let it hold what cannot be copied by a std::shared_ptr");
   if (is_empty(f)) throw_empty_function(of, where);
   return [f = std::move(f), where](const Leaves& leaves) {
     LeavesReader from{leaves.tensors, leaves.structure};

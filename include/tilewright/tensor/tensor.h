@@ -30,7 +30,13 @@ namespace detail {
 struct TensorImpl;
 struct ContextState;
 template <class T>
-struct dtype_of;
+struct dtype_of {
+  static_assert(
+      sizeof(T) == 0,
+      "elements of tensors are read and given as double, float, std::int64_t, std::int32_t, std::int8_t, "
+      "std::uint8_t or bool, and no other type of C++");
+  static constexpr DType value = DType::f32;
+};
 template <>
 struct dtype_of<double> {
   static constexpr DType value = DType::f64;
@@ -81,7 +87,7 @@ class Tensor {
   bool defined() const { return impl_ != nullptr; }
   // What it is, without waiting for its elements. Inside compile() a function that asks for shape() or size()
   // is recorded anew for each size.
-  const Shape& shape(const Location& where = Location::current()) const;
+  Shape shape(const Location& where = Location::current()) const;
   DType dtype(const Location& where = Location::current()) const;
   Index size(const Location& where = Location::current()) const;
   int rank(const Location& where = Location::current()) const;
@@ -160,8 +166,10 @@ class Tensor {
   Tensor squeeze(Index axis, TW_HERE) const;
 #undef TW_HERE
 
+  // What stands behind the handle, for the library itself.
   detail::TensorImpl* impl() const { return impl_.get(); }
-  const std::shared_ptr<detail::TensorImpl>& shared_impl() const { return impl_; }
+  const std::shared_ptr<detail::TensorImpl>& shared_impl() const& { return impl_; }
+  std::shared_ptr<detail::TensorImpl> shared_impl() && { return std::move(impl_); }
 
  private:
   void check_defined(const char* what, const Location& where) const;
@@ -175,12 +183,12 @@ struct ContextOptions {
   std::string device = "cpu";            // where tensors are created: "cpu", "cuda:N", "reference"
   std::string cache_directory = "auto";  // compiled kernels; "auto": $XDG_CACHE_HOME or ~/.cache; "": none
   int threads = 0;                       // CPU threads, at most 4096; 0: every allowed core
-  std::string isa;                       // CPU: "" for the host's best, else amx, avx512, avx2, baseline
+  std::string isa = {};                  // CPU: "" for the host's best, else amx, avx512, avx2, baseline
   // The folder of the backends (libtw_cpu.so, libtw_cuda.so). "": the folder of libtilewright.so, or of the
   // program that it is a part of; the folder tilewright/ in that; then wherever the loader looks.
-  std::string library_directory;
+  std::string library_directory = {};
   // Where to look for NVRTC and cuBLASLt beside the usual places.
-  std::vector<std::string> cuda_library_paths;
+  std::vector<std::string> cuda_library_paths = {};
   // What `device` works with in place of its own: a stream of a GPU, on which everything is launched, and a
   // source of memory. The stream is a CUstream (a cudaStream_t) made on that device, or 1, CUDA's legacy
   // default stream; it stays until the Context, its tensors and its compiled functions are gone. Not from the
@@ -254,6 +262,11 @@ class Context {
   }
   Tensor arange(double start, double stop, double step = 1, DType dtype = DType::f32,
                 const Location& where = Location::current());
+  // Of one real number, from 0 up to it: arange(2.5) is 0, 1, 2.
+  template <std::floating_point Stop>
+  Tensor arange(Stop stop, DType dtype = DType::f32, const Location& where = Location::current()) {
+    return arange(0.0, static_cast<double>(stop), 1.0, dtype, where);
+  }
   // `count` numbers at equal distances from start to stop, both among them (start alone where count is 1), as
   // NumPy's: start + i · ((stop - start) / (count - 1)) in f64, rounded to `dtype`, a float type, once.
   Tensor linspace(double start, double stop, Index count, DType dtype = DType::f32,
@@ -282,8 +295,12 @@ class Context {
   // The stream on which the work of the Context's own device is launched, a CUstream: the one that was given,
   // or its own. 0 on the CPU, and the legacy default stream where that was given as 0.
   std::uintptr_t stream() const;
-  const ContextOptions& options() const;  // as they were given, but for the seed, which is the last one set
-  const std::shared_ptr<detail::ContextState>& state() const { return state_; }
+  // As they were given, but for the seed, which is the last one set.
+  const ContextOptions& options() const&;
+  ContextOptions options() &&;
+  // What stands behind the Context, for the library itself.
+  const std::shared_ptr<detail::ContextState>& state() const& { return state_; }
+  std::shared_ptr<detail::ContextState> state() && { return state_; }
 
  private:
   struct WholeRange {

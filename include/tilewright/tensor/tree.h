@@ -39,11 +39,26 @@ namespace detail {
 
 using Structure = std::vector<std::int64_t>;
 
+// Where the tensors of a tree stand, as it is taken apart: members by name, elements of lists by place.
+struct Paths {
+  std::vector<std::string> tensors;  // "blocks.0.weight"
+  std::string here = {};
+  std::vector<std::size_t> ends = {};  // of the paths of what stands around
+};
 // A tree taken apart.
 struct Leaves {
   std::vector<Tensor> tensors;
   Structure structure;
+  Paths* paths = nullptr;  // where they are wanted
 };
+// These are functions of the library: a user's source is compiled sooner.
+void add_tensor(Leaves& to, const Tensor& t);
+void add_number(Leaves& to, std::int64_t number);
+// What is added between them is of the member whose name stands first in `names`, which is shortened by it,
+// or of the element of this place.
+void enter_member(Leaves& to, std::string_view& names);
+void enter_element(Leaves& to, std::size_t place);
+void leave(Leaves& to);
 
 // Leaves and structure as they are read back, in the order in which they were written.
 struct LeavesReader {
@@ -54,8 +69,7 @@ struct LeavesReader {
   std::int64_t number() { return structure.at(next_number++); }
 };
 
-// How a type is taken apart and put together; kinds of trees specialise it. name() adds the tensors of a tree
-// that stands at `path`.
+// How a type is taken apart and put together; kinds of trees specialise it.
 template <class T>
 struct Tree {
   static constexpr bool is_tree = false;
@@ -66,9 +80,8 @@ concept IsTree = Tree<std::remove_cvref_t<T>>::is_tree;
 template <>
 struct Tree<Tensor> {
   static constexpr bool is_tree = true;
-  static void write(const Tensor& t, Leaves& to) { to.tensors.push_back(t); }
+  static void write(const Tensor& t, Leaves& to) { add_tensor(to, t); }
   static Tensor read(LeavesReader& from) { return from.tensor(); }
-  static void name(const std::string& path, const Tensor& t, NamedTensors& to) { to.push_back({path, t}); }
 };
 
 template <class T>
@@ -78,9 +91,9 @@ struct Tree<T> {
   static constexpr bool is_tree = true;
   static void write(T value, Leaves& to) {
     if constexpr (std::is_floating_point_v<T>)
-      to.structure.push_back(std::bit_cast<std::int64_t>(static_cast<double>(value)));
+      add_number(to, std::bit_cast<std::int64_t>(static_cast<double>(value)));
     else
-      to.structure.push_back(static_cast<std::int64_t>(value));
+      add_number(to, static_cast<std::int64_t>(value));
   }
   static T read(LeavesReader& from) {
     if constexpr (std::is_floating_point_v<T>)
@@ -88,19 +101,19 @@ struct Tree<T> {
     else
       return static_cast<T>(from.number());
   }
-  static void name(const std::string&, T, NamedTensors&) {}
 };
-
-std::string path_of(const std::string& path, std::string_view name);
-std::string path_of(const std::string& path, std::size_t place);
 
 template <class T>
   requires IsTree<T>
 struct Tree<std::vector<T>> {
   static constexpr bool is_tree = true;
   static void write(const std::vector<T>& list, Leaves& to) {
-    to.structure.push_back(static_cast<std::int64_t>(list.size()));
-    for (const T& each : list) Tree<T>::write(each, to);
+    add_number(to, static_cast<std::int64_t>(list.size()));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      enter_element(to, i);
+      Tree<T>::write(list[i], to);
+      leave(to);
+    }
   }
   static std::vector<T> read(LeavesReader& from) {
     std::vector<T> list;
@@ -109,9 +122,6 @@ struct Tree<std::vector<T>> {
     while (list.size() < size) list.push_back(Tree<T>::read(from));
     return list;
   }
-  static void name(const std::string& path, const std::vector<T>& list, NamedTensors& to) {
-    for (std::size_t i = 0; i < list.size(); ++i) Tree<T>::name(path_of(path, i), list[i], to);
-  }
 };
 
 template <class T, std::size_t N>
@@ -119,15 +129,16 @@ template <class T, std::size_t N>
 struct Tree<std::array<T, N>> {
   static constexpr bool is_tree = true;
   static void write(const std::array<T, N>& list, Leaves& to) {
-    for (const T& each : list) Tree<T>::write(each, to);
+    for (std::size_t i = 0; i < N; ++i) {
+      enter_element(to, i);
+      Tree<T>::write(list[i], to);
+      leave(to);
+    }
   }
   static std::array<T, N> read(LeavesReader& from) {
     std::array<T, N> list;
     for (T& each : list) each = Tree<T>::read(from);
     return list;
-  }
-  static void name(const std::string& path, const std::array<T, N>& list, NamedTensors& to) {
-    for (std::size_t i = 0; i < N; ++i) Tree<T>::name(path_of(path, i), list[i], to);
   }
 };
 
@@ -136,15 +147,12 @@ template <class T>
 struct Tree<std::optional<T>> {
   static constexpr bool is_tree = true;
   static void write(const std::optional<T>& t, Leaves& to) {
-    to.structure.push_back(t.has_value() ? 1 : 0);
+    add_number(to, t.has_value() ? 1 : 0);
     if (t) Tree<T>::write(*t, to);
   }
   static std::optional<T> read(LeavesReader& from) {
     if (from.number() == 0) return std::nullopt;
     return Tree<T>::read(from);
-  }
-  static void name(const std::string& path, const std::optional<T>& t, NamedTensors& to) {
-    if (t) Tree<T>::name(path, *t, to);
   }
 };
 
@@ -153,15 +161,15 @@ template <class A, class B>
 struct Tree<std::pair<A, B>> {
   static constexpr bool is_tree = true;
   static void write(const std::pair<A, B>& both, Leaves& to) {
+    enter_element(to, 0);
     Tree<A>::write(both.first, to);
+    leave(to);
+    enter_element(to, 1);
     Tree<B>::write(both.second, to);
+    leave(to);
   }
   // Braces keep the order.
   static std::pair<A, B> read(LeavesReader& from) { return {Tree<A>::read(from), Tree<B>::read(from)}; }
-  static void name(const std::string& path, const std::pair<A, B>& both, NamedTensors& to) {
-    Tree<A>::name(path_of(path, 0), both.first, to);
-    Tree<B>::name(path_of(path, 1), both.second, to);
-  }
 };
 
 template <class... T>
@@ -169,13 +177,12 @@ template <class... T>
 struct Tree<std::tuple<T...>> {
   static constexpr bool is_tree = true;
   static void write(const std::tuple<T...>& members, Leaves& to) {
-    std::apply([&](const T&... each) { (Tree<T>::write(each, to), ...); }, members);
+    std::size_t place = 0;
+    std::apply(
+        [&](const T&... each) { ((enter_element(to, place++), Tree<T>::write(each, to), leave(to)), ...); },
+        members);
   }
   static std::tuple<T...> read(LeavesReader& from) { return std::tuple<T...>{Tree<T>::read(from)...}; }
-  static void name(const std::string& path, const std::tuple<T...>& members, NamedTensors& to) {
-    std::size_t place = 0;
-    std::apply([&](const T&... each) { (Tree<T>::name(path_of(path, place++), each, to), ...); }, members);
-  }
 };
 
 // What may stand for a member of any type when the members of T are counted, and for none of its bases, whose
@@ -235,20 +242,18 @@ struct Tree<T> {
   static constexpr bool is_tree = true;
   static void write(const T& t, Leaves& to) {
     static_assert(check_fields<T>());
-    std::apply([&]<class... M>(const M&... each) { (Tree<M>::write(each, to), ...); }, t.tilewright_fields());
+    std::string_view names = T::tilewright_field_names();
+    std::apply(
+        [&]<class... M>(const M&... each) {
+          ((enter_member(to, names), Tree<M>::write(each, to), leave(to)), ...);
+        },
+        t.tilewright_fields());
   }
   static T read(LeavesReader& from) {
     static_assert(check_fields<T>());
     T out{};
     std::apply([&]<class... M>(M&... each) { ((each = Tree<M>::read(from)), ...); }, out.tilewright_fields());
     return out;
-  }
-  static void name(const std::string& path, const T& t, NamedTensors& to) {
-    static_assert(check_fields<T>());
-    std::string_view names = T::tilewright_field_names();
-    std::apply([&]<class... M>(
-                   const M&... each) { (Tree<M>::name(path_of(path, first_name(names)), each, to), ...); },
-               t.tilewright_fields());
   }
 };
 
@@ -263,8 +268,22 @@ T read_tree(const Leaves& leaves) {
   LeavesReader from{leaves.tensors, leaves.structure};
   return Tree<T>::read(from);
 }
-// Throws Error where another tree has another number of tensors.
-void check_alike(const Leaves& leaves, const Leaves& other);
+// Throws Error where another tree, the `number`-th, has another number of tensors.
+void check_alike(const Leaves& leaves, const Leaves& other, std::size_t number, const Location& where);
+// map_tensors(), with its line.
+template <class F, class T, class... Others>
+T mapped(const Location& where, const F& f, const T& tree, const Others&... others) {
+  Leaves leaves = leaves_of(tree);
+  const auto put = [&](const auto&... beside) {
+    std::size_t number = 0;
+    (check_alike(leaves, beside, ++number, where), ...);
+    for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
+      leaves.tensors[i] = f(leaves.tensors[i], beside.tensors[i]...);
+  };
+  put(leaves_of(others)...);
+  return read_tree<T>(leaves);
+}
+NamedTensors named(const Leaves& leaves);  // of leaves with paths
 // The tensors of `named` in the order of `own`; throws Error where they are not the same names and types.
 std::vector<Tensor> tensors_for(const NamedTensors& own, const NamedTensors& named, const Location& where);
 
@@ -282,9 +301,10 @@ std::vector<Tensor> tensors_of(const T& tree) {
 template <class T>
   requires detail::IsTree<T>
 NamedTensors named_tensors(const T& tree) {
-  NamedTensors out;
-  detail::Tree<T>::name("", tree, out);
-  return out;
+  detail::Paths paths;
+  detail::Leaves leaves{{}, {}, &paths};
+  detail::Tree<T>::write(tree, leaves);
+  return detail::named(leaves);
 }
 
 // The tree with tensors of these names, from a file, say, in the place of its own. Throws Error where names,
@@ -300,18 +320,35 @@ T with_tensors(const T& tree, const NamedTensors& named, const Location& where =
 
 // The tree with f(tensor, others…) in the place of each of its tensors; others are those in the same places
 // of trees that have as many: map_tensors([&](auto w, auto g) { return w - rate * g; }, weights, gradient).
-// Throws Error, without a line, where one has another number of tensors.
-template <class F, class T, class... Others>
-  requires(detail::IsTree<T> && (detail::IsTree<Others> && ...))
-T map_tensors(const F& f, const T& tree, const Others&... others) {
-  detail::Leaves leaves = detail::leaves_of(tree);
-  const auto put = [&](const auto&... beside) {
-    (detail::check_alike(leaves, beside), ...);
-    for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
-      leaves.tensors[i] = f(leaves.tensors[i], beside.tensors[i]...);
-  };
-  put(detail::leaves_of(others)...);
-  return detail::read_tree<T>(leaves);
+// Throws Error where one has another number of tensors. There are at most four others.
+template <class F, class T>
+  requires detail::IsTree<T>
+T map_tensors(const F& f, const T& tree, const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree);
+}
+template <class F, class T, class A>
+  requires(detail::IsTree<T> && detail::IsTree<A>)
+T map_tensors(const F& f, const T& tree, const A& a, const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree, a);
+}
+template <class F, class T, class A, class B>
+  requires(detail::IsTree<T> && detail::IsTree<A> && detail::IsTree<B>)
+T map_tensors(const F& f, const T& tree, const A& a, const B& b,
+              const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree, a, b);
+}
+template <class F, class T, class A, class B, class C>
+  requires(detail::IsTree<T> && detail::IsTree<A> && detail::IsTree<B> && detail::IsTree<C>)
+T map_tensors(const F& f, const T& tree, const A& a, const B& b, const C& c,
+              const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree, a, b, c);
+}
+template <class F, class T, class A, class B, class C, class D>
+  requires(detail::IsTree<T> && detail::IsTree<A> && detail::IsTree<B> && detail::IsTree<C> &&
+           detail::IsTree<D>)
+T map_tensors(const F& f, const T& tree, const A& a, const B& b, const C& c, const D& d,
+              const Location& where = Location::current()) {
+  return detail::mapped(where, f, tree, a, b, c, d);
 }
 
 }  // namespace tilewright

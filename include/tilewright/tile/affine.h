@@ -29,9 +29,9 @@ struct Affine {
   Index constant = 0;
   std::vector<Term> terms;  // sorted by variable, index
 
-  bool is_constant() const { return terms.empty(); }
+  bool is_constant() const { return terms.empty(); }    // without variables
   Index factor_of(Variable variable, int index) const;  // 0 when absent
-  bool depends_on(Variable variable) const;
+  bool depends_on(Variable variable) const;             // on one of this kind, whatever its index
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
@@ -43,6 +43,7 @@ struct Known {
   std::vector<std::optional<Index>> grid;     // program counts
   std::vector<std::optional<Index>> scalars;  // i64 parameters
 };
+// What the kernel itself says, and what it says with these scalar arguments (as scalar_bits gives them).
 Known known_statically(const Kernel& kernel);
 Known known_at_launch(const Kernel& kernel, const std::vector<std::int64_t>& scalars);
 
@@ -57,13 +58,19 @@ class AffineTable {
  public:
   AffineTable(const Kernel& kernel, Known known);
 
-  const Affine& of(ValueId scalar) const;
+  // The form of a scalar of the kernel; one that is not affine is an opaque variable.
+  const Affine& of(ValueId scalar) const&;
+  const Affine& of(ValueId scalar) && = delete;
   // Over all programs and iterations; empty when a variable's range is not known or there is no program.
   std::optional<Range> range(const Affine& affine) const;
   std::optional<Range> range_of(Affine::Variable variable, int index) const;
   std::optional<Index> trip_count(const Op& loop) const;
-  const Op& loop_of(ValueId induction) const { return *loops_.at(induction); }
-  const Known& known() const { return known_; }
+  // The loop of an induction variable.
+  const Op& loop_of(ValueId induction) const& { return *loops_.at(induction); }
+  const Op& loop_of(ValueId induction) && = delete;
+  // What is known of the launch.
+  const Known& known() const& { return known_; }
+  Known known() && { return std::move(known_); }
 
  private:
   void visit(const Kernel& kernel, const Block& block);

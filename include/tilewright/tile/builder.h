@@ -57,17 +57,14 @@ class Value {
 // An operand as users write it: a value or a literal, with the line it stands on.
 struct Operand {
   Operand(Value v, const Location& l = Location::current()) : value(std::move(v)), where(l) {}
-  Operand(double literal, const Location& l = Location::current())
-      : number{literal, holds(DType::i64, literal) ? float_to_int(DType::i64, literal) : 0},
-        literal(true),
-        where(l) {}
-  Operand(float literal, const Location& l = Location::current())
-      : Operand(static_cast<double>(literal), l) {}
-  Operand(Index literal, const Location& l = Location::current())
-      : number{static_cast<double>(literal), literal}, literal(true), where(l) {}
-  Operand(int literal, const Location& l = Location::current()) : Operand(static_cast<Index>(literal), l) {}
-  Operand(bool literal, const Location& l = Location::current()) : Operand(static_cast<Index>(literal), l) {}
-  bool is_literal() const { return literal; }
+  Operand(double n, const Location& l = Location::current())
+      : number{n, holds(DType::i64, n) ? float_to_int(DType::i64, n) : 0}, literal(true), where(l) {}
+  Operand(float n, const Location& l = Location::current()) : Operand(static_cast<double>(n), l) {}
+  Operand(Index n, const Location& l = Location::current())
+      : number{static_cast<double>(n), n}, literal(true), where(l) {}
+  Operand(int n, const Location& l = Location::current()) : Operand(static_cast<Index>(n), l) {}
+  Operand(bool n, const Location& l = Location::current()) : Operand(static_cast<Index>(n), l) {}
+  bool is_literal() const { return literal; }  // a number, not a Value
   Value value;
   Number number;
   bool literal = false;
@@ -78,6 +75,7 @@ struct Operand {
 class View {
  public:
   View() = default;
+  // Whether it is a view of a kernel: not one that was never assigned, or was moved from.
   bool defined() const { return state_ != nullptr; }
 
  private:
@@ -132,7 +130,8 @@ class Builder {
   // Records a tunable and returns it.
   Index constant(const std::string& name, Index value, const Location& where = Location::current());
   Value extent(const View& view, int dim, const Location& where = Location::current());  // i64 scalar
-  const ViewParam& param(const View& view, const Location& where = Location::current()) const;
+  const ViewParam& param(const View& view, const Location& where = Location::current()) const&;
+  const ViewParam& param(const View& view, const Location& where = Location::current()) && = delete;
 
   // --- scalars and tiles from nothing
   // A number, or a tile of one number.
@@ -201,11 +200,14 @@ class Builder {
   // --- control
   // body(i, carried) returns the next carried values; the result is the last ones.
   using LoopBody = std::function<std::vector<Value>(Value i, const std::vector<Value>& carried)>;
+  // for (i = lower; i < upper; i += step): i64 scalars, step above 0. Throws Error where the body returns
+  // other types, or not as many values, as `initial`.
   std::vector<Value> loop(const Operand& lower, const Operand& upper, const Operand& step,
                           const std::vector<Value>& initial, const LoopBody& body,
                           const Location& where = Location::current());
   // What the body that is taken returns: both return values of the same types.
   using BranchBody = std::function<std::vector<Value>()>;
+  // The values of one of two bodies, by a bool scalar. Throws Error where the types of these differ.
   std::vector<Value> branch(const Value& condition, const BranchBody& then_body, const BranchBody& else_body,
                             const Location& where = Location::current());
 

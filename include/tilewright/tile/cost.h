@@ -18,6 +18,7 @@ struct KernelCost {
   double bytes_loaded = 0;  // by all programs, whole blocks, as if nothing were reused
   double bytes_stored = 0;
   bool exact = true;  // false: a trip count, a condition or a footprint depends on data, or was sampled
+  // What all programs load and store, as if nothing were reused.
   double bytes_accessed() const { return bytes_loaded + bytes_stored; }
 };
 
@@ -28,6 +29,7 @@ struct KernelCost {
 KernelCost kernel_cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars,
                        Index most_sampled = 1024, const std::map<const Op*, double>& by_data = {});
 
+// kernel_cost().work: operations, and bytes that must move.
 inline perf::Cost cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars) {
   return kernel_cost(kernel, scalars).work;
 }

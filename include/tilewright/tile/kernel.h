@@ -3,11 +3,13 @@
 #pragma once
 
 #include <tilewright/base/dtype.h>
+#include <tilewright/base/list.h>
 #include <tilewright/base/order.h>
 #include <tilewright/base/shape.h>
 #include <tilewright/tile/prim.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -24,7 +26,8 @@ inline constexpr int kMaxNesting = 16;                 // loops and branches ins
 struct TileType {
   DType dtype = DType::f32;
   std::vector<Index> shape;
-  int rank() const { return static_cast<int>(shape.size()); }
+  int rank() const { return static_cast<int>(shape.size()); }  // 0: a scalar
+  // Elements; 1 of a scalar.
   Index size() const {
     Index n = 1;
     for (Index e : shape) n *= e;
@@ -37,8 +40,8 @@ std::string to_string(const TileType& type);  // "f32" or "tile<f32,[64,128]>"
 // A size known when the kernel is built, or an i64 scalar parameter.
 struct Dim {
   Index value = 0;
-  int scalar = -1;  // index into Kernel::scalars, or -1
-  bool is_constant() const { return scalar < 0; }
+  int scalar = -1;                                 // index into Kernel::scalars, or -1
+  bool is_constant() const { return scalar < 0; }  // known when the kernel is built
   friend bool operator==(const Dim&, const Dim&) = default;
 };
 
@@ -50,7 +53,7 @@ struct ViewParam {
   std::vector<Dim> extents;
   std::vector<Dim> strides;
   Index align_bytes = 1;  // promised alignment of the bound address; a power of two
-  int rank() const { return static_cast<int>(extents.size()); }
+  int rank() const { return static_cast<int>(extents.size()); }  // the number of axes
   friend bool operator==(const ViewParam&, const ViewParam&) = default;
 };
 
@@ -103,7 +106,7 @@ enum class OpKind : std::uint8_t {
   branch,  // operand: bool scalar; blocks: then, else; both yield the results
   yield,   // ends a block
 };
-std::string_view name(OpKind kind);
+std::string_view name(OpKind kind);  // as the text form says: "load"
 
 // What a dot keeps of its operands.
 enum class DotPrecision : std::uint8_t {
@@ -113,7 +116,7 @@ enum class DotPrecision : std::uint8_t {
   // rounding them add each block's products by themselves.
   two_level,
 };
-std::string_view name(DotPrecision precision);
+std::string_view name(DotPrecision precision);  // "exact", "tf32", "two_level"
 
 using ValueId = int;
 
@@ -175,7 +178,9 @@ struct Kernel {
   std::vector<ValueInfo> values;
   Block body;  // no args; no yield
 
-  const TileType& type(ValueId id) const { return values[static_cast<std::size_t>(id)].type; }
+  // The type of a value, 0 to values.size() - 1, which is not checked.
+  const TileType& type(ValueId id) const& { return values[static_cast<std::size_t>(id)].type; }
+  TileType type(ValueId id) && { return std::move(values[static_cast<std::size_t>(id)].type); }
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };
 
@@ -193,7 +198,8 @@ struct ViewUse {
   bool written = false;
   bool accumulated = false;  // by atomic_add
 };
-std::vector<ViewUse> view_uses(const Kernel& kernel);
+// One for each view of the kernel, in their order.
+List<ViewUse> view_uses(const Kernel& kernel);
 
 // Calls fn on every op, outer before inner, in program order.
 template <class Fn>

@@ -39,9 +39,11 @@ struct MatrixOperands {
   // An f32 product is written as products of parts of this type (passes/graph/products_by_parts.h) where
   // these take this much of its time; 0: never.
   double worth_parts = 0;
-  const std::vector<DotTile>& tiles_of(bool two_level) const {
+  // The tiles of such products, widest first; none where the unit has no such products.
+  const std::vector<DotTile>& tiles_of(bool two_level) const& {
     return two_level && !added_apart ? two_level_tiles : tiles;
   }
+  const std::vector<DotTile>& tiles_of(bool two_level) && = delete;
   friend bool operator==(const MatrixOperands&, const MatrixOperands&) = default;
 };
 
@@ -51,6 +53,8 @@ struct BlockRules {
   int most_axes = 8;      // of the memory, the block's own two among them
   Index row_bytes = 128;  // of a block's rows on chip: whole ones are copied
   Index line_bytes = 1;   // of the cache: a row on chip that begins elsewhere in memory lies in two of them
+  // Whether a block may start so many bytes behind the first element, be so far from row to row, and be of
+  // memory of so many axes.
   bool takes_start(Index bytes) const { return bytes % align_bytes == 0; }
   bool takes_stride(Index bytes) const { return bytes > 0 && bytes % align_bytes == 0; }
   bool takes_axes(Index axes) const { return axes <= most_axes; }

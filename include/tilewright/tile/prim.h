@@ -146,6 +146,7 @@ constexpr bool prims_in_order() {
 static_assert(prims_in_order(), "kPrims has one row per Prim, in the order of the enum");
 }  // namespace detail
 
+// The row of kPrims, its name, and the primitive of a name; none where there is no such primitive.
 constexpr const PrimInfo& info(Prim prim) { return kPrims[static_cast<int>(prim)]; }
 constexpr std::string_view name(Prim prim) { return info(prim).name; }
 constexpr std::optional<Prim> parse_prim(std::string_view text) {
@@ -159,6 +160,7 @@ constexpr std::optional<Prim> parse_prim(std::string_view text) {
 // yield the i64 index of the first extreme along the axis; a NaN counts as the extreme.
 enum class Monoid : std::uint8_t { sum, prod, max, min, logical_and, logical_or, argmax, argmin };
 std::string_view name(Monoid monoid);  // "sum" … "and", "or", "argmax"
+// The monoid of a name; none where there is no such monoid.
 std::optional<Monoid> parse_monoid(std::string_view text);
 // Whether a reduction gives the place of an extreme (an i64), and the monoid of that extreme itself.
 constexpr bool finds_place(Monoid monoid) { return monoid == Monoid::argmax || monoid == Monoid::argmin; }

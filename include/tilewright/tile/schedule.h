@@ -33,6 +33,7 @@ struct CpuLoops {
 
   static constexpr std::string_view kName = "cpu";
   static constexpr DotUnit kUnit = DotUnit::fma;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"unroll", &CpuLoops::unroll},
                       ScheduleField{"fetch_ahead", &CpuLoops::fetch_ahead});
@@ -50,6 +51,7 @@ struct ElementLoops {
 
   static constexpr std::string_view kName = "elements";
   static constexpr DotUnit kUnit = DotUnit::fma;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"threads_per_row", &ElementLoops::threads_per_row},
                       ScheduleField{"cluster", &ElementLoops::cluster},
@@ -77,6 +79,7 @@ struct MmaDot {
 
   static constexpr std::string_view kName = "mma_dot";
   static constexpr DotUnit kUnit = DotUnit::mma;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"stages", &MmaDot::stages}, ScheduleField{"group_m", &MmaDot::group_m});
   }
@@ -92,6 +95,7 @@ struct FmaBlocks {
 
   static constexpr std::string_view kName = "fma_blocks";
   static constexpr DotUnit kUnit = DotUnit::fma_blocks;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"threads_per_row", &FmaBlocks::threads_per_row},
                       ScheduleField{"stages", &FmaBlocks::stages},
@@ -109,6 +113,7 @@ struct MmaB2b {
 
   static constexpr std::string_view kName = "mma_b2b";
   static constexpr DotUnit kUnit = DotUnit::mma;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"stages", &MmaB2b::stages}, ScheduleField{"group_m", &MmaB2b::group_m},
                       ScheduleField{"longest_first", &MmaB2b::longest_first});
@@ -124,6 +129,7 @@ struct WgmmaDot {
 
   static constexpr std::string_view kName = "wgmma_dot";
   static constexpr DotUnit kUnit = DotUnit::wgmma;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"stages", &WgmmaDot::stages},
                       ScheduleField{"group_m", &WgmmaDot::group_m},
@@ -141,6 +147,7 @@ struct WgmmaPingpong {
 
   static constexpr std::string_view kName = "wgmma_pingpong";
   static constexpr DotUnit kUnit = DotUnit::wgmma;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"stages", &WgmmaPingpong::stages},
                       ScheduleField{"group_m", &WgmmaPingpong::group_m},
@@ -168,6 +175,7 @@ struct WgmmaB2b {
 
   static constexpr std::string_view kName = "wgmma_b2b";
   static constexpr DotUnit kUnit = DotUnit::wgmma;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(
         ScheduleField{"stages", &WgmmaB2b::stages}, ScheduleField{"group_m", &WgmmaB2b::group_m},
@@ -185,6 +193,7 @@ struct WgmmaScaled {
 
   static constexpr std::string_view kName = "wgmma_scaled";
   static constexpr DotUnit kUnit = DotUnit::wgmma;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"stages", &WgmmaScaled::stages},
                       ScheduleField{"group_m", &WgmmaScaled::group_m},
@@ -200,6 +209,7 @@ struct LibraryCall {
 
   static constexpr std::string_view kName = "library";
   static constexpr DotUnit kUnit = DotUnit::fma;
+  // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"name", &LibraryCall::name},
                       ScheduleField{"algorithm", &LibraryCall::algorithm});
@@ -227,6 +237,7 @@ struct Schedule {
 // "wgmma_dot threads=256 stages=4 …": the kind, then what differs from the default.
 std::string to_string(const Schedule& schedule);
 
+// What multiplies in a kernel that runs by it, and whether it is a vendor's library that runs.
 DotUnit dot_unit(const Schedule& schedule);
 inline bool is_library_call(const Schedule& schedule) {
   return std::holds_alternative<LibraryCall>(schedule.kind);

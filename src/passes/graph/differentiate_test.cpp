@@ -110,6 +110,7 @@ TEST_F(Differentiate, StoppedAndStepwiseWaysGiveZeros) {
   const Value x = input("x");
   EXPECT_EQ(gradients(ops::stop_gradient(x) + ops::floor(x), {0}, 1.5), (Numbers{{0}}));
   EXPECT_EQ(gradients(x * ops::stop_gradient(x), {0}, 1.5), (Numbers{{1.5}}));
+  EXPECT_EQ(gradients(ops::with_gradient_of(x, 3.0 * x), {0}, 1.5), (Numbers{{3}}));
 }
 
 TEST_F(Differentiate, TheInputItselfIsALoss) {

@@ -21,6 +21,11 @@ Replacement drop_stop_gradient(const Candidate& n) {
   return {};
 }
 
+Replacement drop_with_gradient_of(const Candidate& n) {
+  if (n.is(ops::kWithGradientOf)) return n.x[0];
+  return {};
+}
+
 // Computed in float64 (int64) and rounded to the type that values of n.type are computed with.
 Replacement fold_constants(const Candidate& n) {
   if (!is_pointwise(n) || n.x.empty()) return {};
@@ -214,6 +219,7 @@ Replacement compute_before_expand(const Candidate& n) {
 
 constexpr Rewrite kPointwiseRewrites[] = {
     {"drop_stop_gradient", "stop_gradient(x) = x", drop_stop_gradient},
+    {"drop_with_gradient_of", "with_gradient_of(x, y) = x", drop_with_gradient_of},
     {"fold_constants", "f(constants) = constant, f pointwise or cast", fold_constants},
     {"order_operands", "a + b = b + a for commutative ops: constants last, else by age", order_operands},
     {"add_nothing", "x + -0 = x, x - 0 = x; of integers x + 0 = x", add_nothing},

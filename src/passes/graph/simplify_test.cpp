@@ -116,6 +116,7 @@ TEST_F(Simplify, IdentitiesOfFloats) {
   EXPECT_EQ(ops_of(-(-x)), "");
   EXPECT_EQ(ops_of(ops::maximum(x, x)), "");
   EXPECT_EQ(ops_of(ops::stop_gradient(x)), "");
+  EXPECT_EQ(ops_of(ops::with_gradient_of(x, ops::exp(x))), "");
 }
 
 TEST_F(Simplify, KeepsWhatNansInfinitiesAndSignedZerosCanSee) {
