@@ -25,7 +25,7 @@ import tempfile
 
 import check_layers
 
-FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-missing-field-initializers", "-Wno-restrict",
+FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-Wno-restrict",
          "-DGTEST_HAS_PTHREAD=1", "-DFMT_SHARED"]
 FOLDERS = ["include", "src", "lab", "tools", "tests"]  # where an #include looks (cmake/)
 # Texts for kernels, which the compiler of kernels reads behind others.

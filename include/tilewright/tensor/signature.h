@@ -50,7 +50,9 @@ struct OneOf {
 };
 template <class F, std::size_t... I>
 auto generic_signature(std::index_sequence<I...>) -> std::type_identity<std::remove_cvref_t<
-    std::invoke_result_t<const F&, const typename OneOf<I>::Type&...>>(typename OneOf<I>::Type...)>;
+    std::invoke_result_t<const F&, const typename OneOf<I>::Type&...>>(typename OneOf<I>::Type...)> {
+  return {};
+}
 
 template <class F>
 constexpr auto signature_of_generic() {

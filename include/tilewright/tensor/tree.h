@@ -191,7 +191,9 @@ template <class T>
 struct AnyMember {
   template <class M>
     requires(!std::is_base_of_v<M, T>)
-  operator M() const;
+  operator M() const {
+    __builtin_unreachable();  // nobody calls it
+  }
 };
 template <class T, class... Members>
 constexpr std::size_t count_members() {
