@@ -19,8 +19,9 @@ class AdamW final : public UpdateRule {
   Moved move(const Step& step) const override {
     const Tensor first = toward(step.slots[0], step.gradient, 1 - options_.beta1);
     const Tensor second = toward(step.slots[1], square(step.gradient), 1 - options_.beta2);
-    const Tensor started1 = 1.0 - pow(options_.beta1, step.steps);
-    const Tensor started2 = 1.0 - pow(options_.beta2, step.steps);
+    // 1 - beta^steps; in f32 the difference itself would lose half of its digits at first.
+    const Tensor started1 = -expm1(step.steps * std::log(options_.beta1));
+    const Tensor started2 = -expm1(step.steps * std::log(options_.beta2));
     const Tensor along = first / (sqrt(second) / sqrt(started2) + options_.epsilon);
     const Tensor value = decayed(step, options_.weight_decay, options_.decayed);
     return {value - step.rate / started1 * along, {first, second}};

@@ -123,8 +123,9 @@ bool run(TrainRun& training, const TrainInput& in, const TrainRecipe& recipe, Tr
 DType compute_type(const std::string& precision) {
   if (precision == "f32") return DType::f32;
   if (precision == "bf16") return DType::bf16;
+  if (precision == "f16") return DType::f16;
   throw Error(fmt::format(
-      "there is no precision '{}'; known: f32, bf16 (products in bf16, parameters and moments in f32)",
+      "there is no precision '{}'; known: f32, bf16, f16 (of products; parameters and moments are f32)",
       precision));
 }
 
@@ -183,7 +184,8 @@ void add_train(CLI::App& app) {
   sub->add_flag("--small", in->small, "The recipe's small form, for a CPU");
   sub->add_option("--steps", in->steps, "How many (default: the recipe's)")->check(CLI::PositiveNumber);
   sub->add_option("--seed", in->seed, "Of first parameters, batches and dropout");
-  sub->add_option("--precision", in->precision, "f32, or bf16: of products; parameters and moments stay f32")
+  sub->add_option("--precision", in->precision,
+                  "f32, bf16 or f16: of products; parameters and moments stay f32")
       ->type_name("TYPE");
   sub->add_option("--device", in->device, "cpu or cuda:N")->type_name("DEVICE");
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");

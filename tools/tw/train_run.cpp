@@ -1,6 +1,7 @@
 // A training under way.
 #include "tw/train_run.h"
 
+#include <tilewright/base/hash.h>
 #include <tilewright/base/philox.h>
 #include <tilewright/nn/checkpoint.h>
 #include <tilewright/nn/layers.h>
@@ -56,6 +57,7 @@ TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
   ctx_.set_seed(options_.seed);
   state_.model = nn::make_gpt2(ctx_, recipe.model);
   state_.optimizer = optimizer_.init(state_.model);
+  if (options_.compute == DType::f16) state_.scale = nn::make_loss_scale(ctx_);
 
   const Index heads = recipe.model.heads;
   const DType compute = options_.compute;
@@ -64,12 +66,25 @@ TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
                         const TrainState& s, const Tensor& tokens_in, const Tensor& targets,
                         const Tensor& rate, const Tensor& key) {
     const auto loss = [&](const nn::GPT2& m) {
-      return nn::gpt2_loss(computing(m, compute), tokens_in, targets, heads, nn::Dropout(key, dropout));
+      const Tensor own =
+          nn::gpt2_loss(computing(m, compute), tokens_in, targets, heads, nn::Dropout(key, dropout));
+      return s.scale ? own * s.scale->scale : own;
+    };
+    const auto update = [&](const nn::GPT2& gradient) {
+      const auto [clipped, norm] = nn::clip_by_global_norm(gradient, most);
+      const auto [model, moments] = optimizer.update(s.model, clipped, s.optimizer, rate);
+      return std::pair{norm, TrainState{model, moments, s.scale}};
     };
     const auto [value, gradient] = value_and_grad(loss)(s.model);
-    const auto [clipped, norm] = nn::clip_by_global_norm(gradient, most);
-    const auto [model, moments] = optimizer.update(s.model, clipped, s.optimizer, rate);
-    return std::tuple<Tensor, Tensor, TrainState>{value, norm, TrainState{model, moments}};
+    if (!s.scale) {
+      const auto [norm, next] = update(gradient);
+      return std::tuple{value, norm, next};
+    }
+    const auto [slopes, finite] = nn::unscaled(gradient, *s.scale);
+    auto [norm, next] = update(slopes);
+    next = nn::choose(finite, next, s);  // a step whose gradient is not finite is left out
+    next.scale = nn::next_loss_scale(*s.scale, finite);
+    return std::tuple{value / s.scale->scale, norm, next};
   };
   compiled_.emplace(step, CompileOptions{.donate = {0}});
   validate_.emplace([heads, compute](const nn::GPT2& m, const Tensor& in, const Tensor& out) {

@@ -1,6 +1,7 @@
 // A training under way: the model, its optimizer, the compiled step, and the folder that keeps all of it.
 #pragma once
 
+#include <tilewright/nn/loss_scale.h>
 #include <tilewright/nn/text_data.h>
 #include <tilewright/tensor/compile.h>
 
@@ -17,7 +18,8 @@ namespace tilewright::tw {
 struct TrainState {
   nn::GPT2 model;
   nn::OptimizerState<nn::GPT2> optimizer;
-  TILEWRIGHT_FIELDS(model, optimizer)
+  std::optional<nn::LossScale> scale;  // of f16
+  TILEWRIGHT_FIELDS(model, optimizer, scale)
 };
 
 // What is known after some steps.

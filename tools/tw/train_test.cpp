@@ -46,6 +46,17 @@ TEST_F(Train, ReportsAreLinesOfJsonAndTheLossFalls) {
             3 * 4 * 800'000);  // parameters and two moments in f32
 }
 
+TEST_F(Train, NarrowProductsLearnAsWell) {
+  for (const char* precision : {"bf16", "f16"}) {
+    const Outcome outcome = run_tw(arguments(16) + "--json --precision " + precision);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
+    const auto loss = [](const std::string& line) { return Json::parse(line)["val_loss"].get<double>(); };
+    const std::string first = outcome.output.substr(0, outcome.output.find('\n'));
+    const std::string last = outcome.output.substr(outcome.output.rfind('\n', outcome.output.size() - 2) + 1);
+    EXPECT_LT(loss(last), loss(first) - 0.1) << precision;
+  }
+}
+
 TEST_F(Train, AnInterruptedTrainingGoesOnToTheSameBits) {
   ASSERT_EQ(run_tw(arguments(16) + "--out whole").exit_code, 0);
   const Outcome cut = run_tw(arguments(16) +
