@@ -9,7 +9,10 @@ bundle=${1:-gpu-bundle}
 build=${2:-build-gpu}
 limit_mib=40
 
+# Old dynamic tags: a program's own path is where the libraries of others, such as libzip's, are looked for as well.
+tags=-Wl,--disable-new-dtags
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF -DTILEWRIGHT_FOLDERS_SHARED=ON \
+  -DCMAKE_EXE_LINKER_FLAGS=$tags -DCMAKE_SHARED_LINKER_FLAGS=$tags -DCMAKE_MODULE_LINKER_FLAGS=$tags \
   -DCMAKE_UNITY_BUILD=ON >/dev/null
 # The backend is opened at run time: no program links it by need.
 programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity sum_parity run_programs training_steps lesson_05_gemm_lesson_05)
@@ -48,12 +51,12 @@ for file in "$bundle"/*; do
   unwanted=$(readelf -d "$file" | awk '/NEEDED/ && /LLVM|clang|libcu|libnv/ {print $NF}')
   [ -z "$unwanted" ] || fail "$file needs $unwanted"
 done
-# Moved elsewhere, each file still finds every library, and those that we ship, inside.
+# Moved elsewhere, each program still finds every library, and those that we ship, inside.
 moved=$(mktemp -d)
 trap 'rm -rf "$moved"' EXIT
 cp -r "$bundle"/. "$moved"
 shipped=$(cd "$bundle" && find . -maxdepth 1 -name 'lib*' -printf '%f\n')
-lost=$(find "$moved" -maxdepth 1 -type f -exec ldd {} + | awk -v inside="$moved/" -v shipped="$shipped" '
+lost=$(find "$moved" -maxdepth 1 -type f ! -name 'lib*' -exec ldd {} + | awk -v inside="$moved/" -v shipped="$shipped" '
   BEGIN {count = split(shipped, names, "\n"); for (i = 1; i <= count; ++i) ours[names[i]] = 1}
   /not found/ {print $1 " is not found"}
   ($1 in ours) && index($3, inside) != 1 {print $1 " comes from " $3}' | sort -u)

@@ -36,7 +36,7 @@ Tensor next_input(const Input& input, const Shape& shape, std::string_view& byte
                              input.dtype);
 }
 
-CompileOptions compile_options(const Program& program) {
+CompileOptions compile_options(const programs::Program& program) {
   CompileOptions options;
   options.fuse = program.how.count("unfused") == 0;
   if (program.how.count("recompute") != 0) options.recompute = Recompute::always;
@@ -48,7 +48,7 @@ CompileOptions compile_options(const Program& program) {
   return options;
 }
 
-std::vector<Tensor> run_program(const Program& program, Context& context,
+std::vector<Tensor> run_program(const programs::Program& program, Context& context,
                                 const std::vector<std::vector<Tensor>>& inputs) {
   Literals literals = program.literals;
   const detail::ListFunction f = function_of(program, literals);
@@ -65,7 +65,7 @@ std::vector<Tensor> run_program(const Program& program, Context& context,
 }
 
 std::string answer(const std::string& text, std::string_view bytes_of_inputs, Context& context) {
-  const Program program = parse_program(text);
+  const programs::Program program = parse_program(text);
   std::vector<std::vector<Tensor>> inputs;
   for (const Call& call : program.calls) {
     inputs.emplace_back();
