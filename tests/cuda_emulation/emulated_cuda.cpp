@@ -322,16 +322,12 @@ class EmulatedBackend final : public backends::Backend {
     if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind))
       return libraries_->compile(kernel, *call, source);
     const std::string text = translate(source.text) + entry_wrapper(kernel, source);
-    const std::lock_guard lock(compiling_);
-    // Tests run a kernel on one set of values after another.
-    if (const auto found = objects_.find(text); found != objects_.end()) return Binary{found->second, "", 0};
     auto precompiled = precompiled_headers(target().arch);
     if (!precompiled) return precompiled.error();
     cpu::CompileOptions options = compile_options();
     options.precompiled = *precompiled;
     auto object = cpu::compile_cpp(text, options);
     if (!object) return object.error();
-    objects_.emplace(text, *object);
     return Binary{std::move(*object), "", 0};
   }
   Result<std::unique_ptr<backends::Program>> load(const tile::Kernel& kernel, const Source& source,
@@ -378,8 +374,6 @@ class EmulatedBackend final : public backends::Backend {
 
  private:
   std::unique_ptr<backends::Backend> printer_;
-  mutable std::mutex compiling_;
-  mutable std::map<std::string, std::string> objects_;  // by the text of the kernel
   std::shared_ptr<Allocations> allocations_ = std::make_shared<Allocations>();
   std::optional<cuda::LibrarySet> libraries_;
   ClockUs clock_ = std::make_shared<double>(0);
