@@ -85,7 +85,8 @@ std::string print(const Graph& graph) {
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const NodeId id = graph.inputs()[i];
     const std::string& own = graph.node(id).name;
-    const std::string label = name_of(id) == fmt::format("%{}", own) ? "" : fmt::format(" {}", quoted(own));
+    const std::string label =
+        name_of(id) == fmt::format("%{}", own) ? "" : fmt::format(" {}", in_quotes(own));
     const std::string place = id == static_cast<NodeId>(i) ? "" : fmt::format(" at {}", id);
     inputs.push_back(fmt::format("{}{}: {}{}", name_of(id), label, to_string(graph.type(id)), place));
   }
