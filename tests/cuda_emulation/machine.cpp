@@ -39,9 +39,6 @@ namespace tilewright::emulation {
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{512} << 10;  // touched pages only are taken
-// From stack to stack: a page and three lines of the cache more, or the tops of all stacks, which are all
-// that most threads touch, would share one set of each cache and of the TLB.
-constexpr std::size_t kStackStride = kStackBytes + 4096 + 192;
 // A block's most static shared memory, and what descriptors of tensor cores can address of static and
 // dynamic.
 constexpr std::size_t kStaticSharedBytes = 48 << 10, kAddressedBytes = 256 << 10;
@@ -95,12 +92,12 @@ class Machine {
   Machine(const LaunchSize& size, const std::function<void()>& entry)
       : size_(size), entry_(entry), previous_runs_(static_cast<bool>(size.previous_ends)) {
     const std::size_t n = std::size_t{size.threads} * size.cluster;
-    memory_bytes_ = n * kStackStride;
+    memory_bytes_ = n * kStackBytes;
     memory_ = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory_ == MAP_FAILED) throw std::runtime_error("no memory for the stacks of an emulated cluster");
     threads_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) threads_[i].stack = static_cast<char*>(memory_) + i * kStackStride;
+    for (std::size_t i = 0; i < n; ++i) threads_[i].stack = static_cast<char*>(memory_) + i * kStackBytes;
   }
   ~Machine() { munmap(memory_, memory_bytes_); }
   Machine(const Machine&) = delete;
