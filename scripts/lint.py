@@ -145,7 +145,7 @@ def names_in(source):
         elif constants:  # one or more: "int kRows = 4, kColumns = 5;"
             names |= dict.fromkeys(re.findall(r"(?:^|, )(\w+)(?= =|\[|\{|;)", constants), source)
         else:
-            names[found["type"] or re.sub(r"\b\w+::", "", found["function"])] = source
+            names[found["type"] or re.sub(r"\b\w+::", "", found["function"].split(") {")[0])] = source
     return names
 
 
