@@ -12,6 +12,7 @@ Usage: scripts/lint.py [--build DIR] [--changed] [FILE...]
   FILE          only these sources"""
 import argparse
 import concurrent.futures
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import time
 
+import check_headers
 import check_layers
 
 TIDY, FORMAT = "clang-tidy-19", "clang-format-19"
@@ -38,6 +40,8 @@ TEST_ARGUMENTS = ["--checks=-bugprone-suspicious-include,-clang-analyzer-*"]
 # of the 225000 that are allowed.
 FLAGS = ["-w", "-ferror-limit=0", "-Xclang", "-analyzer-opt-analyze-headers",
          "-Xclang", "-analyzer-config", "-Xclang", "ipa=none,max-nodes=10000"]
+# What every source may be given: who may include whom is another test's to say (check_layers.py).
+EVERYWHERE = [*(f"-I{ROOT / folder}" for folder in check_headers.FOLDERS), "-DFMT_SHARED", "-DGTEST_HAS_PTHREAD=1"]
 FORMATTED = check_layers.SUFFIXES - {".def"}  # lists of macros are laid out by hand
 MOST_SOURCES = 25  # of a unit: the units should fill all cores to the end
 # What a line declares that begins a declaration: a name taken from elsewhere, a type or an alias, a constant, a function.
@@ -51,15 +55,23 @@ def output_of(*command):
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
+@dataclasses.dataclass(frozen=True)
+class Flags:
+    """What of a compile command decides what a text means."""
+    shared: tuple  # for a unit: sources that differ in these are apart
+    macros: tuple  # (name, text) of the source's own, as -DTW_TEST_FOLDER="...": they are defined in front of it
+
+
 def flags_of(command):
-    """The flags of a compile command that decide what a text means."""
-    words, flags = shlex.split(command), []
+    words, shared, macros = shlex.split(command), [], []
     for word, following in itertools.pairwise(words):
         if word in ("-isystem", "-include"):
-            flags += [word, following]
+            shared += [word, following]
+        elif word.startswith("-DTW_"):
+            macros.append(tuple(word.removeprefix("-D").split("=", 1)))
         elif word.startswith(("-I", "-D", "-std", "-m", "-fno-exceptions", "-fno-rtti")) and not word.endswith("_EXPORTS"):
-            flags.append(word)
-    return tuple(flags)
+            shared += [] if word in EVERYWHERE else [word]
+    return Flags(tuple(EVERYWHERE + shared), tuple(macros))
 
 
 def sources_of(build):
@@ -109,13 +121,13 @@ def is_test(source):
 
 def command_of(sources, flags):
     """Asks clang-tidy about a file, whose name is to follow and then the flags that it is compiled with."""
-    return [TIDY, *ARGUMENTS, *(TEST_ARGUMENTS if is_test(sources[0]) else [])], ["--", *flags, *FLAGS]
+    return [TIDY, *ARGUMENTS, *(TEST_ARGUMENTS if is_test(sources[0]) else [])], ["--", *flags.shared, *FLAGS]
 
 
 def key_of(source, flags, files, version):
     """Names the question "is this source clean?" by all that the answer depends on, system headers apart."""
     digest = hashlib.sha256()
-    command = str(command_of([source], flags)).replace(str(ROOT), ".")
+    command = str((command_of([source], flags), flags.macros)).replace(str(ROOT), ".")
     parts = [version, (ROOT / ".clang-tidy").read_text(), command]
     for part in parts + [f"{path}\n{(ROOT / path).read_text()}" for path in files]:
         digest.update(part.encode() + b"\0")
@@ -133,14 +145,14 @@ def names_in(source):
         elif constants:  # one or more: "int kRows = 4, kColumns = 5;"
             names |= dict.fromkeys(re.findall(r"(?:^|, )(\w+)(?= =|\[|\{|;)", constants), source)
         else:
-            names[found["type"] or re.sub(r"\b\w+::", "", found["function"])] = source
+            names[found["type"] or re.sub(r"\b\w+::", "", found["function"].split(") {")[0])] = source
     return names
 
 
 def units_of(sources, all_flags):
     """The sources in lists that are compiled alike and declare no name twice, the longest first."""
     def kind(source):
-        return str(all_flags[source]), is_test(source)
+        return str(all_flags[source].shared), is_test(source)
 
     units = []
     for _, alike in itertools.groupby(sorted(sources, key=lambda s: (*map(str, kind(s)), s)), key=kind):
@@ -158,15 +170,20 @@ def units_of(sources, all_flags):
     return sorted(units, key=lambda unit: -sum((ROOT / source).stat().st_size for source in unit))
 
 
-def tidy(build, unit, flags):
+def text_of(source, flags, at):
+    """A source as a part of a unit. A program each, all in one unit: main() is renamed."""
+    macros = [("main", f"main_{at}"), *flags.macros]
+    return "".join([*(f"#define {' '.join(macro)}\n" for macro in macros), f'#include "{ROOT / source}"\n',
+                    *(f"#undef {macro[0]}\n" for macro in macros)])
+
+
+def tidy(build, unit, all_flags):
     """What clang-tidy says of the sources of a unit: nothing where they are clean."""
     name = "_".join(unit[0].with_suffix("").parts) + f"_{len(unit)}.cpp"
     file = build / "lint" / name
     file.parent.mkdir(exist_ok=True)
-    # A program each, all in one unit: main() is renamed.
-    includes = [f'#define main main_{at}\n#include "{ROOT / source}"\n#undef main\n' for at, source in enumerate(unit)]
-    file.write_text("".join(includes))
-    before, behind = command_of(unit, flags)
+    file.write_text("".join(text_of(source, all_flags[source], at) for at, source in enumerate(unit)))
+    before, behind = command_of(unit, all_flags[unit[0]])
     run = subprocess.run([*before, file, *behind], cwd=ROOT, capture_output=True, text=True)
     if run.returncode == 0:
         return ""
@@ -176,7 +193,7 @@ def tidy(build, unit, flags):
         rest = [source for source in unit if source not in apart]
         parts = [apart, rest] if apart and rest else [[source] for source in unit]
         print(f"lint: not in one unit: {errors[0]}", flush=True)
-        return "".join(tidy(build, part, flags) for part in parts)
+        return "".join(tidy(build, part, all_flags) for part in parts)
     return run.stdout or run.stderr
 
 
@@ -220,7 +237,7 @@ def main():
     CACHE.mkdir(parents=True, exist_ok=True)
     started, done, seen = time.monotonic(), 0, {}  # seen: in the order of their finding
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = {pool.submit(tidy, build, unit, all_flags[unit[0]]): unit for unit in units}
+        jobs = {pool.submit(tidy, build, unit, all_flags): unit for unit in units}
         for job in concurrent.futures.as_completed(jobs):
             complaints = job.result()
             clean = clean and not complaints

@@ -23,7 +23,7 @@ namespace tilewright::ir {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -37,7 +37,7 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
-std::string word_or_quoted(const std::string& text) { return is_word(text) ? text : quoted(text); }
+std::string word_or_quoted(const std::string& text) { return is_word(text) ? text : in_quotes(text); }
 
 std::string real_text(double value) {
   if (std::isnan(value)) return "nan";
@@ -52,7 +52,7 @@ std::string attr_text(const Attr& attr) {
   if (const auto* d = std::get_if<double>(&attr)) return real_text(*d);
   if (const auto* v = std::get_if<std::vector<Index>>(&attr)) return fmt::format("[{}]", fmt::join(*v, ","));
   const std::string& text = std::get<std::string>(attr);
-  return is_number_word(text) ? quoted(text) : word_or_quoted(text);
+  return is_number_word(text) ? in_quotes(text) : word_or_quoted(text);
 }
 
 std::string attrs_text(const Attrs& attrs) {
@@ -85,7 +85,8 @@ std::string print(const Graph& graph) {
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const NodeId id = graph.inputs()[i];
     const std::string& own = graph.node(id).name;
-    const std::string label = name_of(id) == fmt::format("%{}", own) ? "" : fmt::format(" {}", quoted(own));
+    const std::string label =
+        name_of(id) == fmt::format("%{}", own) ? "" : fmt::format(" {}", in_quotes(own));
     const std::string place = id == static_cast<NodeId>(i) ? "" : fmt::format(" at {}", id);
     inputs.push_back(fmt::format("{}{}: {}{}", name_of(id), label, to_string(graph.type(id)), place));
   }

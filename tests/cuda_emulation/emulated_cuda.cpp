@@ -22,6 +22,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <regex>
 
@@ -266,14 +267,39 @@ class EmulatedProgram final : public backends::Program {
   std::shared_ptr<const Allocations> allocations_;
 };
 
+// What is proved is what the text means; it runs for a hundredth of what optimising it would take.
+const cpu::CompileOptions& compile_options() {
+  static const cpu::CompileOptions options = [] {
+    cpu::CompileOptions all{.target = cpu::host_target(cpu::Isa::avx2), .effort = cpu::Effort::none};
+    all.headers.push_back({"builtins.h", std::string(embedded::cuda_emulation_builtins)});
+    for (const cuda::DeviceHeader& h : cuda::device_headers())
+      all.headers.push_back({h.name, std::string_view(h.name) == "tw_cuda/wgmma.cuh"
+                                         ? std::string(embedded::cuda_emulation_wgmma)
+                                         : translate(std::string(h.text))});
+    return all;
+  }();
+  return options;
+}
+
+// All headers, whichever a kernel includes: that it includes what it uses is NVRTC's to find
+// (tests/cuda_compile).
+Result<const cpu::Precompiled*> precompiled_headers(const std::string& architecture) {
+  static std::mutex reading;
+  static std::map<std::string, cpu::Precompiled> precompiled;
+  const std::lock_guard lock(reading);
+  const auto found = precompiled.find(architecture);
+  if (found != precompiled.end()) return &found->second;
+  std::string text =
+      fmt::format("#define __CUDA_ARCH__ {}\n", cuda::Arch::parse(architecture).value().macro());
+  for (const auto& [name, header] : compile_options().headers) text += fmt::format("#include \"{}\"\n", name);
+  auto read = cpu::precompile(text, compile_options());
+  if (!read) return read.error();
+  return &precompiled.emplace(architecture, std::move(*read)).first->second;
+}
+
 class EmulatedBackend final : public backends::Backend {
  public:
   explicit EmulatedBackend(std::unique_ptr<backends::Backend> printer) : printer_(std::move(printer)) {
-    for (const cuda::DeviceHeader& h : cuda::device_headers())
-      headers_.push_back({h.name, std::string_view(h.name) == "tw_cuda/wgmma.cuh"
-                                      ? std::string(embedded::cuda_emulation_wgmma)
-                                      : translate(std::string(h.text))});
-    headers_.push_back({"builtins.h", std::string(embedded::cuda_emulation_builtins)});
     std::vector<std::unique_ptr<cuda::Library>> made_up;
     made_up.push_back(
         cuda::make_cublaslt(cuda::fake::make_cublaslt_functions(), "made up",
@@ -295,13 +321,11 @@ class EmulatedBackend final : public backends::Backend {
   Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const override {
     if (const auto* call = std::get_if<tile::LibraryCall>(&source.schedule.kind))
       return libraries_->compile(kernel, *call, source);
-    const std::string architecture =
-        fmt::format("#define __CUDA_ARCH__ {}\n", cuda::Arch::parse(target().arch).value().macro());
-    const std::string text =
-        "#include \"builtins.h\"\n" + architecture + translate(source.text) + entry_wrapper(kernel, source);
-    // What is proved is what the text means; it runs for a hundredth of what optimising it would take.
-    cpu::CompileOptions options{
-        .target = cpu::host_target(cpu::Isa::avx2), .headers = headers_, .effort = cpu::Effort::none};
+    const std::string text = translate(source.text) + entry_wrapper(kernel, source);
+    auto precompiled = precompiled_headers(target().arch);
+    if (!precompiled) return precompiled.error();
+    cpu::CompileOptions options = compile_options();
+    options.precompiled = *precompiled;
     auto object = cpu::compile_cpp(text, options);
     if (!object) return object.error();
     return Binary{std::move(*object), "", 0};
@@ -350,7 +374,6 @@ class EmulatedBackend final : public backends::Backend {
 
  private:
   std::unique_ptr<backends::Backend> printer_;
-  std::vector<std::pair<std::string, std::string>> headers_;
   std::shared_ptr<Allocations> allocations_ = std::make_shared<Allocations>();
   std::optional<cuda::LibrarySet> libraries_;
   ClockUs clock_ = std::make_shared<double>(0);

@@ -29,31 +29,31 @@ constexpr Index kRowBlocks = ceil_div(kQueries, kBlock), kKeyBlocks = ceil_div(k
 struct BlockPlaces {
   Value query_id, key_id, query, key;
 };
-struct Numbers {
+struct OnePlace {
   std::int64_t query_id, key_id, query, key;
 };
 // The same mask for the graph and for one query and one key.
 struct Mask {
   std::function<Value(const BlockPlaces&)> graph;
-  std::function<bool(const Numbers&)> sees;
+  std::function<bool(const OnePlace&)> sees;
 };
 
 const Mask kSame{[](const BlockPlaces& p) { return ops::eq(p.query_id, p.key_id); },
-                 [](const Numbers& n) { return n.query_id == n.key_id; }};
+                 [](const OnePlace& n) { return n.query_id == n.key_id; }};
 const Mask kUntilQuery{[](const BlockPlaces& p) { return ops::le(p.key, p.query); },
-                       [](const Numbers& n) { return n.key <= n.query; }};
+                       [](const OnePlace& n) { return n.key <= n.query; }};
 const Mask kWindow{[](const BlockPlaces& p) { return ops::le(p.query - p.key, 300); },
-                   [](const Numbers& n) { return n.query - n.key <= 300; }};
+                   [](const OnePlace& n) { return n.query - n.key <= 300; }};
 const Mask kPrefix{[](const BlockPlaces& p) { return ops::lt(p.key, 300); },
-                   [](const Numbers& n) { return n.key < 300; }};
+                   [](const OnePlace& n) { return n.key < 300; }};
 
 Mask both(const Mask& a, const Mask& b) {
   return {[=](const BlockPlaces& p) { return ops::logical_and(a.graph(p), b.graph(p)); },
-          [=](const Numbers& n) { return a.sees(n) && b.sees(n); }};
+          [=](const OnePlace& n) { return a.sees(n) && b.sees(n); }};
 }
 Mask either(const Mask& a, const Mask& b) {
   return {[=](const BlockPlaces& p) { return ops::logical_or(a.graph(p), b.graph(p)); },
-          [=](const Numbers& n) { return a.sees(n) || b.sees(n); }};
+          [=](const OnePlace& n) { return a.sees(n) || b.sees(n); }};
 }
 
 struct Ids {
@@ -328,15 +328,15 @@ TEST_F(BlockBoundsOfEachKind, IdsInAnyOrder) {
 TEST_F(BlockBoundsOfEachKind, ComparisonsOfVectors) {
   const std::vector<Mask> masks = {
       {[](const BlockPlaces& p) { return ops::lt(p.key, p.query_id); },
-       [](const Numbers& n) { return n.key < n.query_id; }},
+       [](const OnePlace& n) { return n.key < n.query_id; }},
       {[](const BlockPlaces& p) { return ops::ge(p.query_id, p.key_id); },
-       [](const Numbers& n) { return n.query_id >= n.key_id; }},
+       [](const OnePlace& n) { return n.query_id >= n.key_id; }},
       {[](const BlockPlaces& p) { return ops::logical_not(ops::lt(p.key_id, p.query_id)); },
-       [](const Numbers& n) { return n.key_id >= n.query_id; }},
+       [](const OnePlace& n) { return n.key_id >= n.query_id; }},
       {[](const BlockPlaces& p) { return ops::logical_not(ops::ne(p.key_id * 1, p.query_id)); },
-       [](const Numbers& n) { return n.key_id == n.query_id; }},
+       [](const OnePlace& n) { return n.key_id == n.query_id; }},
       {[](const BlockPlaces& p) { return ops::ge(p.key_id, 300); },
-       [](const Numbers& n) { return n.key_id >= 300; }}};
+       [](const OnePlace& n) { return n.key_id >= 300; }}};
   for (const Mask& mask : masks) {
     compile(mask);
     expect_all_known(ids_of([](Index i) { return i; }));
@@ -355,17 +355,17 @@ TEST_F(BlockBoundsOfEachKind, LargeIntegers) {
   const std::vector<Mask> masks = {
       kSame,
       {[](const BlockPlaces& p) { return ops::le(p.key_id, p.query_id); },
-       [](const Numbers& n) { return n.key_id <= n.query_id; }},
+       [](const OnePlace& n) { return n.key_id <= n.query_id; }},
       {[](const BlockPlaces& p) { return ops::lt(p.query_id, p.key_id); },
-       [](const Numbers& n) { return n.query_id < n.key_id; }},
+       [](const OnePlace& n) { return n.query_id < n.key_id; }},
       {[](const BlockPlaces& p) { return ops::le(p.key_id + 5, p.query_id); },
-       [=](const Numbers& n) { return plus(n.key_id, 5) <= n.query_id; }},
+       [=](const OnePlace& n) { return plus(n.key_id, 5) <= n.query_id; }},
       {[](const BlockPlaces& p) { return ops::le(p.key_id, p.query_id + p.query); },
-       [=](const Numbers& n) { return n.key_id <= plus(n.query_id, n.query); }},
+       [=](const OnePlace& n) { return n.key_id <= plus(n.query_id, n.query); }},
       {[](const BlockPlaces& p) { return ops::le(p.key_id, p.query_id - p.query); },
-       [=](const Numbers& n) { return n.key_id <= plus(n.query_id, -n.query); }},
+       [=](const OnePlace& n) { return n.key_id <= plus(n.query_id, -n.query); }},
       {[](const BlockPlaces& p) { return ops::ge(p.key_id - p.query_id, 0); },
-       [=](const Numbers& n) { return plus(n.key_id, plus(~n.query_id, 1)) >= 0; }}};
+       [=](const OnePlace& n) { return plus(n.key_id, plus(~n.query_id, 1)) >= 0; }}};
   for (const Mask& mask : masks) {
     SCOPED_TRACE(&mask - masks.data());
     compile(mask);

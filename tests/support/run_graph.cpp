@@ -129,7 +129,6 @@ GraphRunner::Tensors run_once(runtime::Executable& executable, const passes::Com
 
 std::vector<GraphRunner::Tensors> GraphRunner::run_each(const passes::Compiled& compiled,
                                                         std::span<const Tensors> sets) {
-  runtime::KernelStore store(device, &cache);
   auto executable = runtime::Executable::create(compiled.plan, store);
   if (!executable) throw Error(executable.error().message);
   std::vector<Tensors> results;

@@ -4,6 +4,7 @@
 #include "ir/op.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
+#include "runtime/kernel_store.h"
 
 #include <cstdint>
 #include <span>
@@ -20,10 +21,11 @@ struct GraphRunner {
   using Tensors = std::vector<ir::HostTensor>;
   // Loads and runs; throws Error. Outputs that the plan writes over inputs lie there.
   Tensors run(const passes::Compiled& compiled, std::span<const ir::HostTensor> inputs);
-  // The same for several sets of inputs, loaded once.
+  // The same for several sets of inputs.
   std::vector<Tensors> run_each(const passes::Compiled& compiled, std::span<const Tensors> sets);
   std::shared_ptr<runtime::Device> device;
-  runtime::BinaryCache cache{""};
+  runtime::KernelStore store{device,
+                             nullptr};  // a kernel that runs on one input after another is compiled once
 };
 
 // The compiled graph with a cast to its own type at each value that one kernel leaves to another: the oracle

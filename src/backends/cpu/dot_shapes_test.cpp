@@ -46,13 +46,13 @@ std::string text_of(const Element& e, int columns) {
 }
 
 // A matrix of `outer` by `inner` elements, which are neighbours along one of them or along neither.
-struct Operand {
+struct HostMatrix {
   std::vector<int> values;
   std::vector<unsigned char> bytes;
   long strides[2];
 };
-Operand operand(const Element& e, long outer, long inner, int order, std::mt19937& random) {
-  Operand x;
+HostMatrix operand(const Element& e, long outer, long inner, int order, std::mt19937& random) {
+  HostMatrix x;
   x.strides[0] = order == 0 ? inner : order == 1 ? 1 : order == 2 ? 2 * inner + 3 : 3 * inner;
   x.strides[1] = order == 1 ? outer + 1 : order == 2 ? 2 : 1;
   const auto size = static_cast<std::size_t>(size_bytes(e.dtype));
@@ -87,7 +87,7 @@ std::string check(const Element& e, Dot* dot, long columns, const Sizes& s, std:
                   std::mt19937& random) {
   const int order = static_cast<int>(random() % 16);
   const bool zeros = random() % 2 == 0;
-  const Operand a = operand(e, s.m, s.k, order % 4, random), b = operand(e, s.n, s.k, order / 4, random);
+  const HostMatrix a = operand(e, s.m, s.k, order % 4, random), b = operand(e, s.n, s.k, order / 4, random);
   // Rows behind the last one are not touched; the lanes behind the last column may be.
   std::vector<float> sums(static_cast<std::size_t>((kRows + 1) * columns));
   std::vector<std::int32_t> counts(sums.size());

@@ -9,6 +9,11 @@
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Frontend/FrontendActions.h>
+#include <clang/Lex/Preprocessor.h>
+#include <clang/Sema/Sema.h>
+#include <clang/Serialization/ASTWriter.h>
+#include <clang/Serialization/PCHContainerOperations.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
@@ -81,6 +86,9 @@ class DiagnosticLines : public clang::DiagnosticConsumer {
   std::string text_;
 };
 
+constexpr const char* kPrecompiledText = "precompiled.h";
+constexpr const char* kPrecompiledPath = "/precompiled.pch";
+
 std::vector<std::string> frontend_arguments(const CompileOptions& options) {
   std::vector<std::string> arguments = {
       "-triple", "x86_64-unknown-linux-gnu", "-emit-obj", "-x", "c++", "-std=c++20", "-ffreestanding", "-I",
@@ -97,6 +105,7 @@ std::vector<std::string> frontend_arguments(const CompileOptions& options) {
   arguments.push_back(options.effort == Effort::none ? "-O0" : "-O3");
   arguments.push_back("-disable-llvm-passes");  // ours follow: see passes_of
   arguments.push_back(options.fast_contract ? "-ffp-contract=fast-honor-pragmas" : "-ffp-contract=off");
+  if (options.precompiled != nullptr) arguments.insert(arguments.end(), {"-include-pch", kPrecompiledPath});
   arguments.push_back(options.source_name);
   return arguments;
 }
@@ -112,6 +121,11 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files_in_memory(const std::strin
   for (const auto& header : device_headers())
     add(std::string(header.name), llvm::StringRef(header.text.data(), header.text.size()));
   for (const auto& [name, text] : options.headers) add(name, text);
+  if (options.precompiled != nullptr) {
+    add(kPrecompiledText, options.precompiled->text);
+    files->addFileNoOwn(kPrecompiledPath, 0,
+                        llvm::MemoryBufferRef(options.precompiled->bytes, kPrecompiledPath));
+  }
   return files;
 }
 
@@ -234,9 +248,26 @@ Result<std::string> generate_code(llvm::Module& module, const CompileOptions& op
   return std::string(object.data(), object.size());
 }
 
-}  // namespace
+// Reads a text to the end and leaves what it declares in a buffer, where Clang's own action writes a file.
+class Precompile : public clang::ASTFrontendAction {
+ public:
+  std::string bytes() const { return {buffer_->Data.data(), buffer_->Data.size()}; }
 
-Result<std::string> compile_cpp(const std::string& source, const CompileOptions& options) {
+ protected:
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
+                                                        llvm::StringRef) override {
+    return std::make_unique<clang::PCHGenerator>(compiler.getPreprocessor(), compiler.getModuleCache(),
+                                                 kPrecompiledPath, "", buffer_,
+                                                 compiler.getFrontendOpts().ModuleFileExtensions);
+  }
+  clang::TranslationUnitKind getTranslationUnitKind() override { return clang::TU_Prefix; }
+
+ private:
+  std::shared_ptr<clang::PCHBuffer> buffer_ = std::make_shared<clang::PCHBuffer>();
+};
+
+// Lets Clang read the source; what then comes of it lies in the action.
+Status read_source(const std::string& source, const CompileOptions& options, clang::FrontendAction& action) {
   initialise_llvm_once();
   DiagnosticLines lines;
   auto diagnostic_options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
@@ -259,12 +290,27 @@ Result<std::string> compile_cpp(const std::string& source, const CompileOptions&
       new clang::FileManager(clang::FileSystemOptions(), files_in_memory(source, options)));
   // A stream of its own: llvm::nulls() is one for all threads, and has a buffer.
   compiler.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());
+  if (!compiler.ExecuteAction(action))
+    return failure(Failure::Kind::compile, "the generated C++ does not compile:\n" + lines.text());
+  return Unit{};
+}
+
+}  // namespace
+
+Result<std::string> compile_cpp(const std::string& source, const CompileOptions& options) {
   llvm::LLVMContext context;
   clang::EmitLLVMOnlyAction emit_ir(&context);
-  if (!compiler.ExecuteAction(emit_ir))
-    return failure(Failure::Kind::compile, "the generated C++ does not compile:\n" + lines.text());
+  if (Status read = read_source(source, options, emit_ir); !read) return read.error();
   const auto module = emit_ir.takeModule();
   return generate_code(*module, options);
+}
+
+Result<Precompiled> precompile(const std::string& text, const CompileOptions& options) {
+  CompileOptions named = options;
+  named.source_name = kPrecompiledText;
+  Precompile action;
+  if (Status read = read_source(text, named, action); !read) return read.error();
+  return Precompiled{.text = text, .bytes = action.bytes()};
 }
 
 std::string compiler_version() { return "clang " CLANG_VERSION_STRING; }

@@ -18,10 +18,18 @@ enum class Effort {
   full,    // Clang's -O3 with its vectorisers: for scalar loops, at about three times the compile time
 };
 
+// A text as Clang has read it, in a form that it reads faster.
+struct Precompiled {
+  std::string text, bytes;
+};
+
 struct CompileOptions {
   CpuTarget target;
   // (name, text) of files that the source may include as "name", besides the device headers ("tw_cpu/exp.h").
   std::vector<std::pair<std::string, std::string>> headers = {};
+  // What precompile() made of a text that the source then begins with, unsaid; null for none. The other
+  // options are those that it was made with, and it outlives the call.
+  const Precompiled* precompiled = nullptr;
   // Lets the compiler contract a*b+c across statements; `#pragma clang fp contract(off)` in the text still
   // wins. Off: only what the text writes as an fma is one.
   bool fast_contract = false;
@@ -34,6 +42,10 @@ struct CompileOptions {
 // error in the text is a Failure{compile} with a line "file:line:column: error: …" for each diagnostic, where
 // a #line directive is honoured. May be called from several threads at once.
 Result<std::string> compile_cpp(const std::string& source, const CompileOptions& options);
+
+// The text, mostly of #includes, read once for many sources (CompileOptions::precompiled). Errors as of
+// compile_cpp. It pays where a dozen sources or more include what takes long to read.
+Result<Precompiled> precompile(const std::string& text, const CompileOptions& options);
 
 // The version of the compiler, for cache keys: "clang 19.1.7".
 std::string compiler_version();

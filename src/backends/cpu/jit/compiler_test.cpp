@@ -31,6 +31,28 @@ TEST(CompilerTest, EveryEffortGivesTheSameResult) {
   }
 }
 
+TEST(CompilerTest, WhatWasPrecompiledIsNotReadAgain) {
+  auto options = host_options();
+  options.headers = {
+      {"mine/answer.h", "#pragma once\ntemplate <int kTimes> int answer(int x) { return kTimes * x; }"}};
+  const Precompiled precompiled = precompile("#define ONE 1\n#include \"mine/answer.h\"\n", options).value();
+  options.precompiled = &precompiled;
+  for (const char* include : {"", "#include \"mine/answer.h\"\n"}) {
+    const std::string text =
+        fmt::format("{}extern \"C\" int f(int x) {{ return answer<7>(x) + ONE; }}", include);
+    EXPECT_EQ(testing::build<Unary>(text, "f", options).function(3), 22);
+  }
+  EXPECT_FALSE(compile_cpp("#include \"mine/answer.h\"\nint f() { return ONE; }", host_options()).ok());
+}
+
+TEST(CompilerTest, AnErrorOfWhatIsPrecompiledNamesItsLine) {
+  const auto result = precompile("int a;\nint f() { return missing; }\n", host_options());
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, Failure::Kind::compile);
+  EXPECT_NE(result.error().message.find("precompiled.h:2:18: error:"), std::string::npos)
+      << result.error().message;
+}
+
 TEST(CompilerTest, AnErrorNamesFileAndLine) {
   const auto result = compile_cpp("int a;\nint f() { return missing; }\n", host_options());
   ASSERT_FALSE(result.ok());
