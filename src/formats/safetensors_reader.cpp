@@ -92,7 +92,8 @@ struct Safetensors::State {
     std::vector<std::pair<std::size_t, std::string_view>> near;
     near.reserve(tensors.size());
     for (const Info& t : tensors) near.emplace_back(changes_between(name, t.name), t.name);
-    std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(near.begin(), near.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     std::string text;
     for (std::size_t i = 0; i < std::min(near.size(), kMost); ++i)
       text += fmt::format("{}\"{}\"", i > 0 ? ", " : "", near[i].second);

@@ -31,10 +31,12 @@ HostTensor eval_not(HostTensors x, const Attrs&, const Type& type) {
 
 Type infer_where(Types operands, const Attrs&) {
   if (!is_bool(operands[0].dtype))
-    throw Error(fmt::format("the condition is {}, not bool: compare it with something", to_string(operands[0])));
+    throw Error(
+        fmt::format("the condition is {}, not bool: compare it with something", to_string(operands[0])));
   if (operands[0].shape != operands[1].shape || operands[1] != operands[2])
-    throw Error(fmt::format("a condition and what it chooses between have one shape, and these one type, got {}, {}, {}",
-                            to_string(operands[0]), to_string(operands[1]), to_string(operands[2])));
+    throw Error(fmt::format(
+        "a condition and what it chooses between have one shape, and these one type, got {}, {}, {}",
+        to_string(operands[0]), to_string(operands[1]), to_string(operands[2])));
   return operands[1];
 }
 

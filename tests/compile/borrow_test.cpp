@@ -230,7 +230,8 @@ TEST_P(Borrow, MemoryLentTwiceIsOneMemory) {
   const auto both = compile([](const Tensor& s) { return std::tuple{s, s}; });
   expect_says([&] { both.into({a, b}, {ctx_.ones({4})}); }, {"outputs 0 and 1 are the same tensor", here_});
   const Lent large(68);
-  const Tensor end = borrow(ctx_, large.data + 64, {4}, DType::f32), all = borrow(ctx_, large.data, {68}, DType::f32);
+  const Tensor end = borrow(ctx_, large.data + 64, {4}, DType::f32),
+               all = borrow(ctx_, large.data, {68}, DType::f32);
   const auto two = compile([](const Tensor& s) { return std::tuple{slice(s, 0, {.stop = 4}), s}; });
   expect_says([&] { two.into({end, all}, {ctx_.ones({68})}); },
               {"outputs 0 and 1 share a part of their memory", here_});

@@ -34,7 +34,8 @@ TEST(Lifetimes, OfWhatLoopsGoOverAreTheLoops) {
   const auto f = compile([](const Tensor& t) { return t * t.to_vector<float>()[0]; });
   f(x);
   std::size_t breaks = 0, sources = 0;
-  for (const std::string& each : f.report().front().breaks) breaks += each.starts_with("host read of") ? 1 : 0;
+  for (const std::string& each : f.report().front().breaks)
+    breaks += each.starts_with("host read of") ? 1 : 0;
   for (const KernelReport& each : f.report()[0].kernels) sources += each.source.empty() ? 0 : 1;
   EXPECT_EQ(breaks, 1U);
   EXPECT_GE(sources, 1U);

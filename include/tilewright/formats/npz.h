@@ -8,8 +8,8 @@ namespace tilewright {
 
 // Every array, in the order of the archive, by its name without ".npy": stored or deflated, of more than 4 GB
 // as well. Throws Error naming the file and the tensor: what load_npy() throws; an archive that is damaged
-// (checksums are compared), encrypted, or packed otherwise, with entries whose packed bytes together are more than
-// the file's, that have one name, or that are no .npy.
+// (checksums are compared), encrypted, or packed otherwise, with entries whose packed bytes together are more
+// than the file's, that have one name, or that are no .npy.
 NamedTensors load_npz(Context& context, const std::string& path, const Location& where = Location::current());
 
 struct NpzOptions {
