@@ -36,10 +36,23 @@ std::string unknown_subcommand(const CLI::App* app) {
   return fmt::format("unknown subcommand '{}'; known: {}", app->remaining().front(), names);
 }
 
+// CLI11 says "what is required" of an argument that is missing, also where one stands that it does not know.
+std::string missing_argument(const CLI::App* app, const CLI::Error& error) {
+  if (error.get_name() != "RequiredError") return {};
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  for (const std::string& rest : app->remaining())
+    if (rest.size() > 1 && rest.front() == '-') return fmt::format("unknown option '{}'", rest);
+  const std::string said = error.what();
+  const CLI::Option* option = app->get_option_no_throw(said.substr(0, said.find(' ')));
+  if (option == nullptr || option->nonpositional() || option->get_description().empty()) return {};
+  return fmt::format("'{}' is missing: {}", option->get_name(), option->get_description());
+}
+
 std::string failure_message(const CLI::App* app, const CLI::Error& error) {
-  const std::string unknown = unknown_subcommand(app);
-  return fmt::format("tw: {}\n`{} --help` says what is accepted\n", unknown.empty() ? error.what() : unknown,
-                     path_to(app));
+  std::string said = unknown_subcommand(app);
+  if (said.empty()) said = missing_argument(app, error);
+  if (said.empty()) said = error.what();
+  return fmt::format("tw: {}\n`{} --help` says what is accepted\n", said, path_to(app));
 }
 
 // "tw 0.1.0 (6c4e79589abc)"

@@ -22,7 +22,10 @@ constexpr SafeFileOptions kWriting = {.make_folders = true};
 }  // namespace
 
 void add_output_file(CLI::App& sub, OutputOptions& options, const std::string& about) {
-  sub.add_option("-o,--output", options.path, about)->type_name("FILE");
+  const auto names_a_file = [](const std::string& path) {
+    return path.empty() ? std::string("a file's name is wanted, and this one is empty") : std::string();
+  };
+  sub.add_option("-o,--output", options.path, about)->type_name("FILE")->check(names_a_file);
 }
 
 void add_quiet(CLI::App& sub, OutputOptions& options) {

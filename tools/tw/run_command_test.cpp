@@ -91,6 +91,9 @@ TEST(Command, UnknownSubcommandIsNamedWithTheKnown) {
   expect_usage_error("rooflin", "unknown subcommand 'rooflin'; known: ");
   expect_usage_error("roofline mm", "unknown subcommand 'mm'; known: matmul, dot");
   expect_usage_error("", "subcommand is required");
+  expect_usage_error("explain", "'what' is missing: A pair of `tw bench list`");
+  expect_usage_error("explain --wrong", "unknown option '--wrong'");
+  expect_usage_error("devices --output ''", "this one is empty");
 }
 
 TEST(Command, UsageErrorsSayWhatAndWhatToDo) {

@@ -11,7 +11,8 @@ namespace tilewright {
 #define TW_HERE const Location& where = Location::current()
 
 // The standard deviation over `axes` (empty: all): the root of var(), which divides by count - ddof. x's
-// type; integers give f32. Where all elements are equal the gradient is 0, as PyTorch's.
+// type; integers give f32. Where it is 0 so is the gradient, as PyTorch's; of equal elements it is 0 but for
+// the rounding of their mean.
 inline Tensor std(const Tensor& x, const Axes& axes = {}, Index ddof = 0, Keep keep = Keep::no, TW_HERE) {
   return detail::composed("std", {x}, where, [&](const auto& in) {
     const Tensor wide = cast(in[0], detail::wide_type(in[0]));
