@@ -18,7 +18,7 @@ namespace tilewright {
 namespace {
 
 using Floats = std::vector<float>;
-const ContextOptions kHere{.device = "cpu", .cache_directory = "", .threads = 1};
+const ContextOptions kOneThread{.device = "cpu", .cache_directory = "", .threads = 1};
 
 // Runs each of these on a thread of its own, all begun together, `rounds` times; what one throws is a
 // failure.
@@ -49,7 +49,7 @@ tile::Kernel doubling() {
 }
 
 TEST(ThreadsAtOnce, MakeReadPrintAndDrawInOneContext) {
-  Context ctx(kHere);
+  Context ctx(kOneThread);
   const Tensor shared = ctx.from(Floats{1, 2, 3, 4}, {2, 2});
   alignas(64) Floats memory(64, 5);
   at_once({
@@ -71,14 +71,14 @@ TEST(ThreadsAtOnce, MakeReadPrintAndDrawInOneContext) {
 }
 
 TEST(ThreadsAtOnce, OpenDevicesOfOneContext) {
-  Context ctx(kHere);
+  Context ctx(kOneThread);
   const Tensor x = ctx.ones({4});
   const auto there = [&] { EXPECT_EQ(x.to("reference").to("cpu").to_vector<float>()[3], 1); };
   at_once({there, there, [&] { EXPECT_EQ(x.device(), "cpu"); }}, 5);
 }
 
 TEST(ThreadsAtOnce, AskACompiledFunctionWhatItIsBesideItsCalls) {
-  Context ctx(kHere);
+  Context ctx(kOneThread);
   const Tensor x = ctx.ones({64}), y = ctx.empty({64}), longer = ctx.ones({65});
   const auto f = compile([](const Tensor& a) { return exp(a) * 0.f + a; });
   f(x);
@@ -100,7 +100,7 @@ TEST(ThreadsAtOnce, AskACompiledFunctionWhatItIsBesideItsCalls) {
 TEST(ThreadsAtOnce, CallOneFunctionWithTensorsOfSeveralContexts) {
   const auto f = compile([](const Tensor& a) { return a * 3.f; });
   const auto in_its_own = [&] {
-    Context ctx(kHere);
+    Context ctx(kOneThread);
     EXPECT_EQ(f(ctx.ones({8})).to_vector<float>()[7], 3);
     EXPECT_FALSE(f.explain().empty());
   };
@@ -108,7 +108,7 @@ TEST(ThreadsAtOnce, CallOneFunctionWithTensorsOfSeveralContexts) {
 }
 
 TEST(ThreadsAtOnce, DifferentiateByOneFunction) {
-  Context ctx(kHere);
+  Context ctx(kOneThread);
   const Tensor x = ctx.full({4}, 3);
   const auto both = value_and_grad([](const Tensor& a) { return sum(a * a); });
   const auto slope = grad([](const Tensor& a) { return sum(a * a * a); });
@@ -123,12 +123,12 @@ TEST(ThreadsAtOnce, DifferentiateByOneFunction) {
 
 TEST(ThreadsAtOnce, RunReadAndScheduleOneKernel) {
   TileFunction twice(doubling());
-  Context ctx(kHere);
+  Context ctx(kOneThread);
   const Tensor x = ctx.ones({64}), gradient = ctx.full({64}, 2);
   at_once({
               [&] { EXPECT_EQ(twice({x, out({64})}).at(0).to_vector<float>()[63], 2); },
               [&] {
-                Context own(kHere);
+                Context own(kOneThread);
                 EXPECT_EQ(twice({own.ones({64}), out({64})}).at(0).to_vector<float>()[63], 2);
               },
               [&] { EXPECT_FALSE(twice.source(x).empty()); },
@@ -140,7 +140,7 @@ TEST(ThreadsAtOnce, RunReadAndScheduleOneKernel) {
 }
 
 TEST(ThreadsAtOnce, ShareATensorByManyHandlesAndLetThemGo) {
-  Context ctx(kHere);
+  Context ctx(kOneThread);
   for (int round = 0; round < 20; ++round) {
     std::optional<Tensor> first = ctx.full({16}, 4);
     std::array<Tensor, 3> handles = {*first, *first, *first};
@@ -159,7 +159,7 @@ TEST(ThreadsAtOnce, ShareATensorByManyHandlesAndLetThemGo) {
 
 // One variable is read by all.
 TEST(ThreadsAtOnce, ReadOneHandle) {
-  Context ctx(kHere);
+  Context ctx(kOneThread);
   const Tensor x = ctx.full({16}, 4);
   const auto reads = [&] {
     const Tensor y = x;
@@ -171,7 +171,7 @@ TEST(ThreadsAtOnce, ReadOneHandle) {
 }
 
 TEST(ThreadsAtOnce, LetGoOfForeignMemoryAnywhere) {
-  Context ctx(kHere);
+  Context ctx(kOneThread);
   std::atomic<int> gone = 0;
   constexpr int kTensors = 8;
   for (int i = 0; i < kTensors; ++i) {
@@ -190,7 +190,7 @@ TEST(ThreadsAtOnce, LetGoOfForeignMemoryAnywhere) {
 // One thread gives a tensor away, which is no use of the others' (running.md): these get its values or an
 // Error.
 TEST(ThreadsAtOnce, UseWhatAnotherGivesAway) {
-  Context ctx(kHere);
+  Context ctx(kOneThread);
   const auto moved = compile([](const Tensor& a) { return a + 1.f; }, {.donate = {0}});
   moved(ctx.ones({256}));
   TileFunction twice(doubling());

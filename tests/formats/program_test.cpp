@@ -16,7 +16,7 @@ using test::expect_says;
 
 // The folder of the process that asks this one to compute, by its environment.
 constexpr const char* kFolder = "TILEWRIGHT_TEST_PROGRAM";
-const ContextOptions kHere{.device = "cpu", .cache_directory = ""};
+const ContextOptions kUncached{.device = "cpu", .cache_directory = ""};
 
 struct Layer {
   Tensor weight, bias;
@@ -29,7 +29,7 @@ Tensor loss(const Layer& layer, const Tensor& x) {
 // Of the other process: runs what it finds.
 TEST(ProgramFiles, DISABLED_AreRunByAnotherProcess) {
   const std::string folder = std::getenv(kFolder);
-  Context ctx(kHere);
+  Context ctx(kUncached);
   const Program program = load_program(folder + "/step.tw");
   std::vector<Tensor> arguments;
   for (const Program::Input& input : program.inputs())
@@ -41,7 +41,7 @@ TEST(ProgramFiles, DISABLED_AreRunByAnotherProcess) {
 
 TEST(ProgramFiles, GiveTheSameBitsInAnotherProcess) {
   const test::Folder folder;
-  Context ctx(kHere);
+  Context ctx(kUncached);
   const Layer layer{ctx.randn({16, 8}), ctx.randn({8})};
   const Tensor x = ctx.randn({4, 16});
   const auto step = compile(value_and_grad([](const Layer& l, const Tensor& in) { return loss(l, in); }));
@@ -71,7 +71,7 @@ TEST(ProgramFiles, GiveTheSameBitsInAnotherProcess) {
 }
 
 TEST(ProgramFiles, AreFunctionsLikeOthers) {
-  Context ctx(kHere);
+  Context ctx(kUncached);
   const Program square("graph @square(%x: f32[3]) -> f32[3] { %1 = mul %x, %x : f32[3] return %1 }");
   EXPECT_EQ(Program(square.text()).text(), square.text());
   const Tensor x = ctx.from<float>({1, 2, 3}, {3});
@@ -99,7 +99,7 @@ TEST(ProgramFiles, SayWhereTextsAreWrong) {
 }
 
 TEST(ProgramFiles, SayWhatIsNotGivenToThem) {
-  Context ctx(kHere);
+  Context ctx(kUncached);
   const std::string here = "(at program_test.cpp:";
   const Program f("graph @f(%x: f32[3], %y: f32[3]) -> f32[3] { %1 = mul %x, %y : f32[3] return %1 }");
   expect_says([&] { f({ctx.ones({3})}); }, {"Program: 1 arguments given, graph @f takes 2", here});
@@ -110,7 +110,7 @@ TEST(ProgramFiles, SayWhatIsNotGivenToThem) {
 
 TEST(ProgramFiles, RefuseWhatNoTextSays) {
   const test::Folder folder;
-  Context ctx(kHere);
+  Context ctx(kUncached);
   const Tensor x = ctx.ones({3}), w = ctx.ones({3});
   const auto refused = [&](const auto& f, const std::string& why) {
     f(x);

@@ -48,7 +48,9 @@ struct IndexItem {
 // All of them, with the line they stand on.
 struct Indices {
   template <std::convertible_to<IndexItem> T>
-  Indices(const T& one, const Location& l = Location::current()) : items{IndexItem(one)}, where(l) {}
+  Indices(const T& one, const Location& l = Location::current()) : where(l) {
+    items.emplace_back(one);
+  }
   Indices(std::initializer_list<IndexItem> all, const Location& l = Location::current());
   std::vector<IndexItem> items;
   Location where;
