@@ -14,9 +14,9 @@ using ir::Value;
 
 namespace {
 
-struct Flagship {
+struct FlagshipGraph {
   Graph graph;
-  explicit Flagship(const char* name) : graph(name) {}
+  explicit FlagshipGraph(const char* name) : graph(name) {}
   Value input(const char* name, DType dtype, const Shape& shape) {
     return {&graph, graph.add_input(name, {dtype, shape})};
   }
@@ -33,19 +33,19 @@ struct Heads {
   Value q, k, v;
   test::Positions at;
 };
-Heads heads_of(Flagship& p, const Shape& shape) {
+Heads heads_of(FlagshipGraph& p, const Shape& shape) {
   const Value q = p.bf16("q", shape), k = p.bf16("k", shape), v = p.bf16("v", shape);
   return {q, k, v, test::positions(q, k)};
 }
 
 Graph attention_causal() {
-  Flagship p("attention_causal");
+  FlagshipGraph p("attention_causal");
   const Heads h = heads_of(p, {1, 16, 4096, 128});
   return p.give({test::attention_graph(h.q, h.k, h.v, ops::le(h.at.key, h.at.query))});
 }
 
 Graph attention_window() {
-  Flagship p("attention_window");
+  FlagshipGraph p("attention_window");
   const Heads h = heads_of(p, {1, 16, 16384, 128});
   const Value distance = h.at.query - h.at.key;
   return p.give({test::attention_graph(h.q, h.k, h.v,
@@ -53,7 +53,7 @@ Graph attention_window() {
 }
 
 Graph attention_documents() {
-  Flagship p("attention_documents");
+  FlagshipGraph p("attention_documents");
   const Heads h = heads_of(p, {1, 16, 16384, 128});
   const Value ids = p.input("ids", DType::i64, {16384});
   const Value same = ops::eq(ops::take(ids, h.at.query, 0), ops::take(ids, h.at.key, 0));
@@ -62,7 +62,7 @@ Graph attention_documents() {
 }
 
 Graph attention_backward() {
-  Flagship p("attention_backward");
+  FlagshipGraph p("attention_backward");
   const Heads h = heads_of(p, {1, 16, 4096, 128});
   const Value y = test::attention_graph(h.q, h.k, h.v, ops::le(h.at.key, h.at.query));
   const Value of = p.bf16("of", y.shape());
@@ -75,7 +75,7 @@ Graph attention_backward() {
 
 // One query for each of 16 sequences, whose caches lie in pages: none of them is as long as its table.
 Graph decode_pages() {
-  Flagship p("decode_pages");
+  FlagshipGraph p("decode_pages");
   const Index batch = 16, keys = 8192, page = 64, pages = keys / page;
   const Value q = p.bf16("q", {batch, 64, 1, 128}), k = p.bf16("k", {batch * pages, page, 8, 128}),
               v = p.bf16("v", {batch * pages, page, 8, 128}), table = p.input("table", DType::i64, {batch, pages}),
@@ -86,14 +86,14 @@ Graph decode_pages() {
 }
 
 Graph gemm_bias_gelu() {
-  Flagship p("gemm_bias_gelu");
+  FlagshipGraph p("gemm_bias_gelu");
   const Value x = p.bf16("x", {8192, 768}), w = p.bf16("w", {768, 3072}), b = p.bf16("b", {3072});
   const Value sum = ops::matmul(x, w, DType::f32) + ops::cast(b, DType::f32);
   return p.give({ops::cast(ops::gelu(sum, ops::Gelu::tanh), DType::bf16)});
 }
 
 Graph fp8_blocks() {
-  Flagship p("fp8_blocks");
+  FlagshipGraph p("fp8_blocks");
   const Value a = p.input("a", DType::f8e4m3, {4096, 4096}), b = p.input("b", DType::f8e4m3, {4096, 4096}),
               scale_a = p.input("scale_a", DType::f32, {4096, 32}),
               scale_b = p.input("scale_b", DType::f32, {32, 32});
@@ -101,20 +101,20 @@ Graph fp8_blocks() {
 }
 
 Graph int4() {
-  Flagship p("int4");
+  FlagshipGraph p("int4");
   const Value x = p.bf16("x", {64, 4096}), w = p.input("w", DType::i8, {4096, 2048}),
               scales = p.bf16("scales", {32, 4096});
   return p.give({ops::quantized_matmul(x, ops::unpack_int4(w), scales)});
 }
 
 Graph split_k() {
-  Flagship p("split_k");
+  FlagshipGraph p("split_k");
   return p.give({ops::matmul(p.bf16("a", {128, 8192}), p.bf16("b", {8192, 4096}))});
 }
 
 // A block of GPT-2: width 768, 12 heads, 1024 positions, two passages.
 Graph gpt2_block() {
-  Flagship p("gpt2_block");
+  FlagshipGraph p("gpt2_block");
   const Index batch = 2, time = 1024, heads = 12, c = 768;
   const Value x = p.bf16("x", {batch, time, c});
   const auto weight = [&](const char* name, const Shape& shape) { return p.bf16(name, shape); };
