@@ -86,7 +86,8 @@ TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
     next.scale = nn::next_loss_scale(*s.scale, finite);
     return std::tuple{value / s.scale->scale, norm, next};
   };
-  compiled_.emplace(step, CompileOptions{.donate = {0}});
+  // Deterministic: what is resumed has the bits of what was not interrupted.
+  compiled_.emplace(step, CompileOptions{.deterministic = true, .donate = {0}});
   validate_.emplace([heads, compute](const nn::GPT2& m, const Tensor& in, const Tensor& out) {
     return nn::gpt2_loss(computing(m, compute), in, out, heads);
   });
