@@ -179,7 +179,8 @@ class Reader:
         partial = cursor.kind == CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION
         kind = ("type" if cursor.kind in TYPES or partial else "function" if cursor.kind in FUNCTIONS else
                 "value" if cursor.kind in VALUES else None)
-        if not kind or not cursor.spelling or "(unnamed" in cursor.spelling or (kind == "type" and not cursor.is_definition()):
+        made_by_macro = cursor.spelling.startswith("tilewright_")  # TILEWRIGHT_FIELDS
+        if not kind or not cursor.spelling or made_by_macro or "(unnamed" in cursor.spelling or (kind == "type" and not cursor.is_definition()):
             return None
         found = self.place(cursor, at)
         if not found:

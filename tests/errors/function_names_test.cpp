@@ -197,6 +197,7 @@ std::vector<Mistake> FunctionNames::of_the_rest() const {
       TW_WRONG(expand_dims, x_, 4),
       TW_WRONG(clip, none_, 0, 1),
       TW_WRONG(argmax, x_, 2),
+      TW_WRONG(positions, x_, 2),
       TW_WRONG(argmin, x_, 2),
       TW_WRONG(cumsum, x_, 2),
       TW_WRONG(cumprod, x_, -3),

@@ -24,6 +24,8 @@ struct LossScaleOptions {
   Index interval = 2000;
 };
 
+// The scale before the first step. Throws Error on options that are none: a first scale that is no number
+// above 0, growth below 1, a backoff that is not between 0 and 1, an interval below 1.
 LossScale make_loss_scale(Context& ctx, const LossScaleOptions& options = {},
                           const Location& where = Location::current());
 

@@ -115,6 +115,7 @@ struct SgdOptions {
   double weight_decay = 0;
   ParameterFilter decayed = matrices();
 };
+// The optimizer Stochastic gradient descent, as its options say.
 Optimizer sgd(SgdOptions options = {});
 
 // Moments of the gradient, each corrected for its start; the decay is beside the gradient, p ← p (1 - rate ·
@@ -125,6 +126,7 @@ struct AdamWOptions {
   double weight_decay = 0.01;
   ParameterFilter decayed = matrices();
 };
+// The optimizer AdamW, as its options say.
 Optimizer adamw(AdamWOptions options = {});
 
 // The sign of a mix of momentum and gradient (Chen et al., arXiv 2302.06675).
@@ -133,6 +135,7 @@ struct LionOptions {
   double weight_decay = 0;
   ParameterFilter decayed = matrices();
 };
+// The optimizer Lion, as its options say.
 Optimizer lion(LionOptions options = {});
 
 // Momentum whose matrix is made orthogonal by five Newton–Schulz steps in bf16 (Jordan et al., 2024), times
@@ -146,6 +149,7 @@ struct MuonOptions {
   AdamWOptions others = {};
   double rate_of_others = 1;  // times the rate
 };
+// The optimizer Muon beside AdamW, as its options say.
 Optimizer muon(MuonOptions options = {});
 
 // Second moments of a matrix as those of its rows and columns, steps in proportion to a parameter's own size,
@@ -157,6 +161,7 @@ struct AdafactorOptions {
   double weight_decay = 0;
   ParameterFilter decayed = matrices();
 };
+// The optimizer Adafactor, as its options say.
 Optimizer adafactor(AdafactorOptions options = {});
 
 // --- gradients and averages

@@ -19,7 +19,7 @@ class ByteVocabulary {
   // Of the bytes that occur in the text.
   explicit ByteVocabulary(std::string_view text);
   Index size() const { return static_cast<Index>(bytes_.size()); }
-  const std::string& bytes() const { return bytes_; }  // by token
+  std::string bytes() const { return bytes_; }  // by token
   // Throws Error on a byte that is none of the vocabulary's, with its place.
   std::vector<std::int32_t> encode(std::string_view text, const Location& where = Location::current()) const;
   // Throws Error on a number that is no token's.
