@@ -77,6 +77,7 @@ MovedAll move_all(const UpdateRule& rule, const NamedTensors& parameters, const 
                               i < gradient.size() ? to_string(gradient[i].shape()) : "missing"),
                   where);
     std::vector<Tensor> own;
+    own.reserve(slots.size());
     for (const auto& slot : slots) own.push_back(slot.at(i));
     const Tensor value = cast(parameter.tensor, DType::f32, where);
     const Tensor slope = cast(gradient[i], DType::f32, where);

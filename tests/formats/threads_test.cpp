@@ -22,6 +22,7 @@ TEST(ThreadsAtOnce, ReadOneOpenedFileAndWriteOthers) {
   constexpr int kThreads = 4, kRounds = 10;
   std::barrier begin(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i)
     threads.emplace_back([&, i] {
       Context own(kHere);

@@ -86,6 +86,7 @@ int run(const std::string& path, const std::string& name, const std::string& dev
     return std::tuple{error, next, state_of_next};
   });
   std::vector<float> losses;
+  losses.reserve(kSteps);
   for (int i = 0; i < kSteps; ++i) {
     tw::Tensor error;
     std::tie(error, model, state) = step(model, state, rate, tokens, targets);

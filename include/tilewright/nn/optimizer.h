@@ -96,6 +96,7 @@ class Optimizer {
                                          const OptimizerState<P>& state, const Tensor& rate,
                                          const Location& where = Location::current()) const {
     std::vector<std::vector<Tensor>> slots;
+    slots.reserve(state.slots.size());
     for (const P& slot : state.slots) slots.push_back(tensors_of(slot));
     detail::MovedAll moved = detail::move_all(*rule_, named_tensors(parameters), tensors_of(gradient), slots,
                                               state.steps, rate, where);
