@@ -57,6 +57,7 @@ std::vector<Tensor> note_kernel(const std::shared_ptr<Trace>& trace, const std::
   for (const Tensor& t : read) call.read.push_back(node_in(*trace, t));
   call.first_made = trace->inputs.size();
   std::vector<Tensor> made;
+  made.reserve(call.call.made.size());
   for (const Tensor& t : call.call.made)
     made.push_back(add_input(trace, t, fmt::format("made{}", trace->inputs.size())));
   trace->kernels.push_back(std::move(call));

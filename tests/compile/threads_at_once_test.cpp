@@ -145,6 +145,7 @@ TEST(ThreadsAtOnce, ShareATensorByManyHandlesAndLetThemGo) {
     std::optional<Tensor> first = ctx.full({16}, 4);
     std::array<Tensor, 3> handles = {*first, *first, *first};
     std::vector<std::function<void()>> works;
+    works.reserve(handles.size() + 1);
     for (Tensor& own : handles)
       works.push_back([&own] {
         const Tensor copy = own;
@@ -162,7 +163,8 @@ TEST(ThreadsAtOnce, ReadOneHandle) {
   Context ctx(kOneThread);
   const Tensor x = ctx.full({16}, 4);
   const auto reads = [&] {
-    const Tensor y = x;
+    const Tensor y =
+        x;  // NOLINT(performance-unnecessary-copy-initialization): copies of handles are what is tried
     EXPECT_EQ((y + x).shape(), x.shape());
     EXPECT_EQ(x.dtype(), DType::f32);
     EXPECT_EQ(x.device(), "cpu");
