@@ -163,8 +163,8 @@ TEST(ThreadsAtOnce, ReadOneHandle) {
   Context ctx(kOneThread);
   const Tensor x = ctx.full({16}, 4);
   const auto reads = [&] {
-    const Tensor y =
-        x;  // NOLINT(performance-unnecessary-copy-initialization): copies of handles are what is tried
+    // Copies of handles are what is tried. NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+    const Tensor y = x;
     EXPECT_EQ((y + x).shape(), x.shape());
     EXPECT_EQ(x.dtype(), DType::f32);
     EXPECT_EQ(x.device(), "cpu");
