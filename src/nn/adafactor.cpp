@@ -12,7 +12,7 @@ Tensor root_mean_square(const Tensor& x) { return sqrt(mean(square(x))); }
 class Adafactor final : public UpdateRule {
  public:
   explicit Adafactor(AdafactorOptions options) : options_(std::move(options)) {}
-  // Of a matrix the moments of rows and of columns; of others one for each element, and nothing.
+  // A matrix has the moments of its rows and of its columns; others have one for each element, and nothing.
   std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
     const Tensor all = empty_slot(parameter);
     if (parameter.tensor.rank() < 2) return {all, zeros_like(sum(all))};

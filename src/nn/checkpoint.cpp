@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kChecksum = "checksum";  // the key of the sum among the words
 
-// Of names, types, shapes and bytes of all tensors, and of the words.
+// Sums up names, types, shapes and bytes of all tensors, and the words.
 std::string checksum_of(const NamedTensors& tensors, const Metadata& words, const Location& where) {
   std::vector<const NamedTensor*> by_name;
   for (const NamedTensor& t : tensors) by_name.push_back(&t);

@@ -72,7 +72,7 @@ TEST(SecondDerivatives, OfRunningProductsAreProductsOfTheOtherElements) {
   }
 }
 
-// Of x0 x1 x2 alone, where all are 0: by each of the three once.
+// The product x0 x1 x2 alone, where all are 0: by each of the three once.
 TEST(ThirdDerivatives, OfRunningProductsAreThoseOfZerosToo) {
   Context ctx;
   const Tensor x = ctx.zeros({3}, DType::f64), last = ctx.from<double>({0, 0, 1}, {3});

@@ -16,7 +16,7 @@ namespace tilewright::nn {
 class ByteVocabulary {
  public:
   ByteVocabulary() = default;
-  // Of the bytes that occur in the text.
+  // The vocabulary of the bytes that occur in the text.
   explicit ByteVocabulary(std::string_view text);
   Index size() const { return static_cast<Index>(bytes_.size()); }
   std::string bytes() const { return bytes_; }  // by token

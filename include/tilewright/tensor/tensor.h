@@ -262,7 +262,7 @@ class Context {
   }
   Tensor arange(double start, double stop, double step = 1, DType dtype = DType::f32,
                 const Location& where = Location::current());
-  // Of one real number, from 0 up to it: arange(2.5) is 0, 1, 2.
+  // From 0 up to one real number: arange(2.5) is 0, 1, 2.
   template <std::floating_point Stop>
   Tensor arange(Stop stop, DType dtype = DType::f32, const Location& where = Location::current()) {
     return arange(0.0, static_cast<double>(stop), 1.0, dtype, where);

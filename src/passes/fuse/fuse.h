@@ -31,7 +31,7 @@ struct Fusion {
 Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
 struct FusionOptions {
   Recompute recompute = Recompute::by_cost;
-  // Of a graph whose large values are cut into pieces that are made and used one after another: how many. The
+  // How many pieces the graph's large values are cut into, which are made and used one after another. The
   // memory of one piece serves them all, so that storing a value takes that part of its bytes.
   Index pieces = 1;
 };
