@@ -14,8 +14,6 @@ namespace {
 
 using test::expect_says;
 
-// The folder of the process that asks this one to compute, by its environment.
-constexpr const char* kFolder = "TILEWRIGHT_TEST_PROGRAM";
 const ContextOptions kUncached{.device = "cpu", .cache_directory = ""};
 
 struct Layer {
@@ -24,19 +22,6 @@ struct Layer {
 };
 Tensor loss(const Layer& layer, const Tensor& x) {
   return mean(log_softmax(gelu(matmul(x, layer.weight) + layer.bias)) * x.sum(1, Keep::yes));
-}
-
-// Of the other process: runs what it finds.
-TEST(ProgramFiles, DISABLED_AreRunByAnotherProcess) {
-  const std::string folder = std::getenv(kFolder);
-  Context ctx(kUncached);
-  const Program program = load_program(folder + "/step.tw");
-  std::vector<Tensor> arguments;
-  for (const Program::Input& input : program.inputs())
-    arguments.push_back(load_npy(ctx, folder + "/" + input.name + ".npy"));
-  const std::vector<Tensor> results = compile(program)(arguments);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    save_npy(folder + "/result" + std::to_string(i) + ".npy", results[i]);
 }
 
 TEST(ProgramFiles, GiveTheSameBitsInAnotherProcess) {
@@ -53,11 +38,7 @@ TEST(ProgramFiles, GiveTheSameBitsInAnotherProcess) {
   ASSERT_EQ(program.inputs().size(), arguments.size());
   for (std::size_t i = 0; i < arguments.size(); ++i)
     save_npy(folder.file(program.inputs()[i].name + ".npy"), arguments[i]);
-  ASSERT_EQ(setenv(kFolder, folder.file("").c_str(), 1), 0);
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command = "'" + self +
-                              "' --gtest_brief=1 --gtest_also_run_disabled_tests "
-                              "--gtest_filter=ProgramFiles.DISABLED_AreRunByAnotherProcess > /dev/null";
+  const std::string command = std::string("'") + TW_RUN_PROGRAM_FILE + "' '" + folder.file("") + "'";
   ASSERT_EQ(std::system(command.c_str()), 0);
 
   const std::vector<Tensor> results = {value, gradient.weight, gradient.bias};
