@@ -9,14 +9,11 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "base/interrupt.h"
-#include "base/safe_file.h"
 #include "tw/arguments.h"
 #include "tw/commands.h"
-#include "tw/number_checks.h"
 #include "tw/output.h"
 #include "tw/subject.h"
 #include "tw/train_folder.h"
@@ -141,7 +138,7 @@ void train(TrainInput in) {
     in.seed = s.seed;
     in.precision = s.precision;
     if (in.data.empty()) in.data = s.data;
-    if (in.steps == 0) in.steps = s.steps;
+    in.steps = s.steps;
   }
   if (in.data.empty()) throw Error("--data FILE says what to learn from");
   const std::string text = read_text(in.data);
@@ -160,9 +157,15 @@ void train(TrainInput in) {
                                         .seed = in.seed,
                                         .steps = recipe.schedule.steps});
   Lines lines(in.output);
-  const bool ended = run(training, in, recipe, folder ? &*folder : nullptr, lines);
+  bool ended = false;
+  try {
+    ended = run(training, in, recipe, folder ? &*folder : nullptr, lines);
+  } catch (...) {
+    lines.finish();  // what was reported until then is kept
+    throw;
+  }
   if (ended && in.sample > 0 && !in.output.as_json())
-    lines.write("\n" + training.write("\n", in.sample) + "\n");
+    lines.write("\n" + training.write(text.substr(0, 1), in.sample) + "\n");
   lines.finish();
   if (ended) return;
   if (!in.output.quiet)
@@ -195,7 +198,7 @@ void add_train(CLI::App& app) {
       ->type_name("FOLDER");
   sub->add_option("--resume", in->resume, "Go on with what this folder holds, to the bit")
       ->type_name("FOLDER")
-      ->excludes("--out");
+      ->excludes("--out", "--small", "--steps", "--seed", "--precision");  // as the folder says
   sub->add_option("--sample", in->sample, "Bytes of text that the model writes at the end")
       ->check(CLI::NonNegativeNumber);
   add_output_options(*sub, in->output, "a line with an object for each report");

@@ -38,6 +38,7 @@ nn::GPT2 computing(const nn::GPT2& model, DType compute) {
 TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
     : ctx_(ctx),
       options_(std::move(options)),
+      text_hash_(to_hex(hash_bytes(text))),
       vocabulary_(text),
       optimizer_(nn::adamw(options_.recipe.optimizer)),
       began_s_(steady_s()),
@@ -177,7 +178,7 @@ void TrainRun::save(const std::string& path) const {
                        {"seed", fmt::format("{}", options_.seed)},
                        {"compute", std::string(name(options_.compute))},
                        {"best_val_loss", fmt::format("{:a}", best_)},
-                       {"vocabulary", to_hex(hash_bytes(vocabulary_.bytes()))}});
+                       {"text", text_hash_}});
 }
 
 void TrainRun::load(const std::string& path) {
@@ -190,7 +191,7 @@ void TrainRun::load(const std::string& path) {
   check("recipe", options_.recipe.name);
   check("seed", fmt::format("{}", options_.seed));
   check("compute", std::string(name(options_.compute)));
-  check("vocabulary", to_hex(hash_bytes(vocabulary_.bytes())));
+  check("text", text_hash_);
   step_ = std::stoll(loaded.word("step"));
   best_ = std::stod(loaded.word("best_val_loss"));
   // What the file gives is read-only, and a step writes over its state.

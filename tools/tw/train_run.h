@@ -62,6 +62,7 @@ class TrainRun {
   double now_s() const;
   Context& ctx_;
   Options options_;
+  std::string text_hash_;
   nn::ByteVocabulary vocabulary_;
   std::vector<std::int32_t> learnt_, held_back_;
   TrainState state_;

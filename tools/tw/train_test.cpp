@@ -82,6 +82,23 @@ TEST_F(Train, ADamagedCheckpointIsNamedAndTheOneBeforeItTaken) {
   EXPECT_TRUE(contains(outcome.output, "going on from step 7")) << outcome.output;
 }
 
+TEST_F(Train, AnotherTextOrSeedIsNoResumption) {
+  ASSERT_EQ(run_tw(arguments(2) + "--out run").exit_code, 0);
+  std::ofstream(path("other.txt")) << read_work_file("text.txt") << "the end\n";
+  const Outcome text = run_tw("train char --resume run --data other.txt --sample 0");
+  EXPECT_NE(text.exit_code, 0);
+  EXPECT_TRUE(contains(text.output, "its text is ")) << text.output;
+  EXPECT_TRUE(contains(run_tw("train char --resume run --seed 3").output, "--resume excludes --seed"));
+}
+
+TEST_F(Train, ATextWithoutLinesIsLearntAndWritten) {
+  std::ofstream text(path("line.txt"));
+  for (int i = 0; i < 300; ++i) text << "abcab";
+  text.close();
+  const Outcome outcome = run_tw("train char --data line.txt --small --steps 2 --sample 5 --quiet");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+}
+
 TEST_F(Train, MistakesSayWhatToDo) {
   std::ofstream(path("short.txt")) << "too short";
   std::ofstream(path("file")) << "x";
