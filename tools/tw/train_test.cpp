@@ -59,9 +59,12 @@ TEST_F(Train, NarrowProductsLearnAsWell) {
 
 TEST_F(Train, AnInterruptedTrainingGoesOnToTheSameBits) {
   ASSERT_EQ(run_tw(arguments(16) + "--out whole").exit_code, 0);
-  const Outcome cut = run_tw(arguments(16) +
-                             "--out run & pid=$!; while ! [ -e run/log.jsonl ]; do sleep 0.05; done; "
-                             "kill -INT $pid; wait $pid");
+  // Interrupted when the first report is there, which is a minute's wait at most.
+  const Outcome cut =
+      run_tw(arguments(16) +
+                 "--out run & pid=$!; for i in $(seq 1200); do [ -e run/log.jsonl ] && break; "
+                 "sleep 0.05; done; kill -TERM $pid; wait $pid )",
+             "(");
   ASSERT_EQ(cut.exit_code, 130) << cut.output;
   ASSERT_FALSE(fs::exists(path("run/step-00000016.safetensors"))) << "it ended before the signal came";
   const Outcome rest = run_tw("train char --resume run --sample 0 --quiet");
