@@ -164,6 +164,28 @@ TEST(Fusion, WhatIsWiderThanWhatItIsMadeOfIsComputedAgainByItsReaders) {
   EXPECT_GE(stored_bytes(graph, fuse(graph, target, Recompute::never)), 4.0 * 2048 * 512);
 }
 
+// Scores that rows and columns are summed of: computed again for the room of all of them, and stored where
+// they are pieces that take turns, for then they need the room of one.
+TEST(Fusion, PiecesThatTakeTurnsNeedTheMemoryOfOne) {
+  const ir::Graph graph = parsed(R"(graph @g(%x: f32[4096,64], %y: f32[64,4096]) -> (f32[4096], f32[4096]) {
+  %2 = matmul %x, %y : f32[4096,4096]
+  %3 = exp %2 : f32[4096,4096]
+  %4 = sum %3 {axes=[1]} : f32[4096]
+  %5 = sum %3 {axes=[0]} : f32[4096]
+  return %4, %5
+}
+)");
+  tile::Target target;
+  target.cache_bytes = 1 << 20;
+  target.flops_per_s = 1.5e11;  // a second product takes a little longer than writing and reading the scores
+  const auto scores = 4.0 * 4096 * 4096;
+  const auto stored = [&](Index pieces) {
+    return stored_bytes(graph, fuse(graph, std::make_shared<GroupPlans>(target), {.pieces = pieces}));
+  };
+  EXPECT_LT(stored(1), scores);
+  EXPECT_GE(stored(4096), scores);
+}
+
 // A matmul reads its operands from memory, however little they are made of.
 TEST(Fusion, WhatAMatmulMultipliesStaysInMemory) {
   const ir::Graph graph =
