@@ -5,6 +5,7 @@
 #include <tilewright/nn/schedule.h>
 #include <tilewright/tilewright.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -124,9 +125,59 @@ TEST_F(OptimizerTest, MuonMovesByAnOrthogonalMatrix) {
                            .first.bias.to_vector<double>()});
 }
 
-TEST_F(OptimizerTest, AMatrixHasTheMomentsOfItsRowsAndColumnsInAdafactor) {
+// Shazeer and Stern's algorithm 4 over doubles: `rows` by `columns` numbers, of one row where they are a
+// vector, whose moments are not factored.
+Row adafactor_loop(Row p, Index rows, Index columns, bool factored, double rate, double (*slope)(double)) {
+  constexpr double kLeast = 0x1p-23;
+  const auto at = [columns](Index r, Index c) { return static_cast<std::size_t>(r * columns + c); };
+  const auto root_mean_square = [](const Row& x) {
+    double squares = 0;
+    for (const double v : x) squares += v * v;
+    return std::sqrt(squares / static_cast<double>(x.size()));
+  };
+  Row of_rows(static_cast<std::size_t>(rows)), of_columns(static_cast<std::size_t>(columns)),
+      of_all(p.size());
+  for (int step = 1; step <= kSteps; ++step) {
+    const double share = std::pow(step, -0.8);
+    Row g(p.size()), squares_of_rows(of_rows.size()), squares_of_columns(of_columns.size());
+    for (std::size_t i = 0; i < p.size(); ++i) g[i] = slope(p[i]);
+    for (Index r = 0; r < rows; ++r)
+      for (Index c = 0; c < columns; ++c) {
+        const double square = g[at(r, c)] * g[at(r, c)];
+        squares_of_rows[static_cast<std::size_t>(r)] += square / static_cast<double>(columns);
+        squares_of_columns[static_cast<std::size_t>(c)] += square / static_cast<double>(rows);
+        of_all[at(r, c)] += (square - of_all[at(r, c)]) * share;
+      }
+    double mean_of_rows = 0;
+    for (std::size_t r = 0; r < of_rows.size(); ++r) {
+      of_rows[r] += (squares_of_rows[r] - of_rows[r]) * share;
+      mean_of_rows += of_rows[r] / static_cast<double>(rows);
+    }
+    for (std::size_t c = 0; c < of_columns.size(); ++c)
+      of_columns[c] += (squares_of_columns[c] - of_columns[c]) * share;
+    Row along(p.size());
+    for (Index r = 0; r < rows; ++r)
+      for (Index c = 0; c < columns; ++c) {
+        const double moment = factored ? of_rows[static_cast<std::size_t>(r)] *
+                                             of_columns[static_cast<std::size_t>(c)] /
+                                             std::max(mean_of_rows, kLeast)
+                                       : of_all[at(r, c)];
+        along[at(r, c)] = g[at(r, c)] / std::sqrt(std::max(moment, kLeast * kLeast));
+      }
+    const double size = std::max(1e-3, root_mean_square(p)) * std::min(rate, 1 / std::sqrt(step));
+    const double clip = std::max(1.0, root_mean_square(along));
+    for (std::size_t i = 0; i < p.size(); ++i) p[i] -= size / clip * along[i];
+  }
+  return p;
+}
+
+TEST_F(OptimizerTest, AdafactorIsItsLoop) {
+  expect_near(
+      ours(adafactor(), 0.02),
+      {.matrix = adafactor_loop(first_.matrix.to_vector<double>(), kRows, kColumns, true, 0.02, matrix_slope),
+       .bias = adafactor_loop(first_.bias.to_vector<double>(), 1, kColumns, false, 0.02, bias_slope)});
   const auto state = adafactor().init(first_);
-  EXPECT_EQ(state.slots[0].matrix.shape(), (Shape{kRows, 1}));
+  EXPECT_EQ(state.slots[0].matrix.shape(), (Shape{kRows, 1}));  // of rows
   EXPECT_EQ(state.slots[1].matrix.shape(), (Shape{1, kColumns}));
   EXPECT_EQ(state.slots[0].bias.shape(), (Shape{kColumns}));
 }
