@@ -11,6 +11,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/interrupt.h"
 #include "harness/report/table.h"
 #include "harness/run/environment.h"
@@ -176,7 +178,9 @@ void bench_run(const BenchInput& input) {
   open.device.launches = input.launches;
   if (input.peers) open.device.peers = lab::open_peers(peer_options(input, open.device));
   const lab::RunRecord run = measure(input, jobs, open.device);
-  if (run.environment.interrupted && run.rows.empty()) {
+  const bool measured = std::any_of(run.rows.begin(), run.rows.end(),
+                                    [](const lab::Row& row) { return row.median_us.has_value(); });
+  if (run.environment.interrupted && !measured) {
     fmt::print(stderr, "interrupted before anything was measured: nothing is written\n");
     throw CLI::RuntimeError(130);
   }
