@@ -198,11 +198,12 @@ def tidy(build, unit, all_flags):
 
 
 def check_format(files):
+    """What clang-format says of the files: nothing where they are laid out as they should be."""
     run = subprocess.run([FORMAT, "--dry-run", "-Werror", *files], cwd=ROOT, capture_output=True, text=True)
     if run.returncode != 0:
         wrong = sorted({line.split(":")[0] for line in run.stderr.splitlines() if "clang-format-violations" in line})
-        print(f"lint: `make format` mends {' '.join(wrong)}")
-    return run.returncode == 0
+        return f"lint: `make format` mends {' '.join(wrong)}\n"
+    return ""
 
 
 def main():
@@ -228,19 +229,20 @@ def main():
 
     whole = not options.files and not options.changed
     files = all_files() if whole else sorted({path for s in chosen for path in includes[s] if path.suffix in FORMATTED})
-    clean = check_format(files)
+    unformatted = check_format(files)
+    print(unformatted, end="", flush=True)
     version = output_of(TIDY, "--version")
     keys = {source: key_of(source, all_flags[source], includes[source], version) for source in chosen}
     todo = [source for source in chosen if not (CACHE / keys[source]).exists()]
     units = units_of(todo, all_flags)
     print(f"lint: {len(chosen)} sources, {len(chosen) - len(todo)} known to be clean", flush=True)
     CACHE.mkdir(parents=True, exist_ok=True)
-    started, done, seen = time.monotonic(), 0, {}  # seen: in the order of their finding
+    # What was seen, in the order of its finding.
+    started, done, seen = time.monotonic(), 0, dict.fromkeys([unformatted] if unformatted else [])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = {pool.submit(tidy, build, unit, all_flags): unit for unit in units}
         for job in concurrent.futures.as_completed(jobs):
             complaints = job.result()
-            clean = clean and not complaints
             for complaint in DIAGNOSTIC.split(complaints):
                 if complaint not in seen:
                     seen[complaint] = None
@@ -253,8 +255,8 @@ def main():
     # A log may be kept from its end alone: what was found stands there once more, a line each.
     for complaint in filter(None, seen):
         print(complaint.splitlines()[0])
-    print("lint: clean" if clean else "lint: not clean")
-    sys.exit(0 if clean else 1)
+    print("lint: not clean" if any(seen) else "lint: clean")
+    sys.exit(1 if any(seen) else 0)
 
 
 if __name__ == "__main__":

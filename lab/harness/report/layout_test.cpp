@@ -61,10 +61,10 @@ std::string seen_at(int width, const std::string& html) {
       "<script>onmessage = said => document.title = said.data</script>",
       width);
   // Where a test runs as root, Chromium has no sandbox.
-  const std::string text = output_of(fmt::format(
-      "timeout 60 '{}' --headless --no-sandbox --disable-gpu --user-data-dir='{}/profile' "
-      "--hide-scrollbars --virtual-time-budget=5000 --dump-dom 'file://{}/frame.html' 2>&1",
-      browser(), folder.string(), folder.string()));
+  const std::string text = output_of(
+      fmt::format("timeout 60 '{}' --headless --no-sandbox --disable-gpu --user-data-dir='{}/profile' "
+                  "--hide-scrollbars --virtual-time-budget=5000 --dump-dom 'file://{}/frame.html' 2>&1",
+                  browser(), folder.string(), folder.string()));
   std::filesystem::remove_all(folder);
   const auto begin = text.find("SEEN "), end = text.find(" END");
   return begin == std::string::npos ? "the browser showed nothing: " + text.substr(0, 500)
