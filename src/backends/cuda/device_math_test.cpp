@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <random>
 
 #include "tilewright/base/dtype.h"
 
@@ -120,6 +121,53 @@ TEST(DeviceMath, TheSigmoidsQuotientIsRoundedOnce) {
     }
   EXPECT_LT(worst, 0.51);
   EXPECT_TRUE(std::isnan(tw::sigmoid_by_newton(NAN, NAN, NAN)));
+}
+
+// The hardware's guesses are off by 2^-23, either way.
+TEST(DeviceArith, QuotientsAreRoundedRightWhateverTheGuess) {
+  std::mt19937 random(7);
+  double worst = 0, worst_subnormal = 0;
+  for (int i = 0; i < 3'000'000; ++i) {
+    const float a = __uint_as_float(static_cast<std::uint32_t>(random()));
+    const float b = __uint_as_float(static_cast<std::uint32_t>(random()));
+    const float scale = tw::detail::scale_of_divisor(b), scaled = b * scale;
+    const float off = i % 2 == 0 ? 1 - 0x1p-23F : 1 + 0x1p-23F;
+    const float got = tw::detail::quotient_of_guess(a * scale, scaled, off / scaled), right = a / b;
+    if (std::isnan(right)) {
+      ASSERT_TRUE(std::isnan(got)) << a << " / " << b;
+    } else if (std::isinf(right) || right == 0) {
+      ASSERT_TRUE(got == right && std::signbit(got) == std::signbit(right)) << a << " / " << b << ": " << got;
+    } else {
+      double& most = std::fabs(right) < 0x1p-126F ? worst_subnormal : worst;
+      most = std::max(most, ulps(got, static_cast<double>(a) / static_cast<double>(b)));
+    }
+  }
+  EXPECT_LT(worst, 0.5001);
+  EXPECT_LE(worst_subnormal, 0.75);
+}
+
+TEST(DeviceArith, QuotientsThatAreFloatsAreExact) {
+  for (int a = -300; a <= 300; ++a)
+    for (int b = 1; b <= 300; ++b)
+      for (const float off : {1 - 0x1p-23F, 1 + 0x1p-23F}) {
+        const auto divisor = static_cast<float>(b), product = static_cast<float>(a * b);
+        ASSERT_EQ(tw::detail::quotient_of_guess(product, divisor, off / divisor), static_cast<float>(a));
+      }
+}
+
+TEST(DeviceArith, RootsAreRoundedRightWhateverTheGuess) {
+  double worst = 0;
+  for (const float off : {1 - 0x1p-22F, 1 + 0x1p-22F})
+    for_many_floats([&](float x) {
+      if (x < 0x1p-64F) return;  // sqrt() scales those
+      const auto exact = std::sqrt(static_cast<double>(x));
+      worst = std::max(worst, ulps(tw::detail::root_of_guess(x, static_cast<float>(off / exact)), exact));
+    });
+  EXPECT_LT(worst, 0.5001);
+  EXPECT_EQ(tw::detail::root_of_guess(0.f, INFINITY), 0.f);
+  EXPECT_TRUE(std::signbit(tw::detail::root_of_guess(-0.f, -INFINITY)));
+  EXPECT_EQ(tw::detail::root_of_guess(INFINITY, 0.f), INFINITY);
+  EXPECT_TRUE(std::isnan(tw::detail::root_of_guess(-1.f, NAN)));
 }
 
 TEST(DeviceArith, IntegersNeverTrap) {

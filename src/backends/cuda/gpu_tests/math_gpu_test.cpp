@@ -33,7 +33,7 @@ TEST(GpuMath, KeepsTheBoundsOfThePrimitivesForEveryFloat) {
   auto& gpu = Gpu::open();
   const Module module = gpu.compile(embedded::gpu_test_math);
   for (const char* name : {"exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tan", "tanh", "erf",
-                           "sqrt", "rsqrt", "reciprocal", "sigmoid", "floor", "round"}) {
+                           "sqrt", "rsqrt", "div", "reciprocal", "sigmoid", "floor", "round"}) {
     const Worst worst = sweep(gpu, module, std::string(name) + "_ulp");
     const double bound = tile::info(*tile::parse_prim(name)).ulp;
     fmt::print("{{\"test\":\"ulp\",\"function\":\"{}\",\"worst\":{:.4f},\"at\":{:.9g},\"bound\":{}}}\n", name,

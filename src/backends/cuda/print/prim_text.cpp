@@ -20,7 +20,7 @@ constexpr PrimText kPrimTexts[tile::kPrimCount] = {
     {Prim::add, "{0} + {1}", "add({0}, {1})", nullptr, nullptr},
     {Prim::sub, "{0} - {1}", "sub({0}, {1})", nullptr, nullptr},
     {Prim::mul, "{0} * {1}", "mul({0}, {1})", nullptr, nullptr},
-    {Prim::div, "{0} / {1}", "div({0}, {1})", "fast::div({0}, {1})", nullptr},
+    {Prim::div, "div({0}, {1})", "div({0}, {1})", "fast::div({0}, {1})", nullptr},
     {Prim::rem, "rem({0}, {1})", "rem({0}, {1})", nullptr, nullptr},
     {Prim::min, "min({0}, {1})", "min({0}, {1})", nullptr, nullptr},
     {Prim::max, "max({0}, {1})", "max({0}, {1})", nullptr, nullptr},

@@ -50,14 +50,6 @@ TW_DEVICE float exp2(float x) {
   return x == x ? y : x;
 }
 
-namespace detail {
-TW_DEVICE float rcp(float x) {  // 2^-23; 0 for x from 2^126 on, infinite for subnormal x
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-}  // namespace detail
-
 // From e = e^-|x|, which never overflows, so that the tail of the negative side keeps its small values: e or
 // 1 over 1 + e, by a reciprocal that is off by 2^-23 and one step that adds what the quotient lacks. The
 // quotient is rounded once; 3 ulp, of which 2 are the exponential's.
@@ -65,8 +57,6 @@ TW_DEVICE float sigmoid_by_newton(float x, float e, float guess) {
   const float numerator = x < 0.f ? e : 1.f, quotient = numerator * guess;
   return fmaf(fmaf(-quotient, 1.f + e, numerator), guess, quotient);
 }
-// A quotient by `/` would test its operands and call a function where one is subnormal, as e is from x = 87
-// on: a branch for each element, past which ptxas moves nothing.
 TW_DEVICE float sigmoid(float x) {
   const float e = exp(-fabsf(x));
   return sigmoid_by_newton(x, e, detail::rcp(1.f + e));

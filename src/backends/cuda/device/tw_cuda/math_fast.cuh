@@ -10,6 +10,7 @@ namespace tw::fast {
 
 namespace detail {
 using tw::detail::rcp;
+using tw::detail::scale_of_divisor;
 TW_DEVICE float ex2(float x) {  // 2^-22
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -34,17 +35,12 @@ TW_DEVICE float exp_offset(float y) {
   return fabsf(y) <= kMost ? fminf(fmaxf(offset, -kMost), kMost) : offset;
 }
 TW_DEVICE float exp(float x) { return detail::ex2(x * kLog2E); }  // the product is off by 2^-18 at |x| = 88
-// Brings a divisor into the range that rcp takes; PTX's own full-range forms need more registers.
-TW_DEVICE float scale_of_divisor(float x) {
-  const float size = fabsf(x);
-  return size > 0x1p64f ? 0x1p-24f : size < 0x1p-64f ? 0x1p24f : 1.f;
-}
 TW_DEVICE float reciprocal(float x) {  // 2^-22
-  const float s = scale_of_divisor(x);
+  const float s = detail::scale_of_divisor(x);
   return detail::rcp(x * s) * s;
 }
 TW_DEVICE float div(float a, float b) {  // 2^-21
-  const float s = scale_of_divisor(b);
+  const float s = detail::scale_of_divisor(b);
   return a * s * detail::rcp(b * s);
 }
 TW_DEVICE float rsqrt(float x) { return rsqrtf(x); }  // the accurate one is as short

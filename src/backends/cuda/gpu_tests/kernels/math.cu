@@ -51,6 +51,11 @@ ACCURATE(tanh)
 ACCURATE(erf)
 ACCURATE(sqrt)
 ACCURATE(rsqrt)
+// A numerator for each divisor, of any size.
+__device__ float numerator_of(float x) {
+  return __uint_as_float(__float_as_uint(x) * 0x9e3779b9u + 0x7f4a7c15u);
+}
+SWEEP(div_ulp, tw::div(numerator_of(x), x), double(numerator_of(x)) / double(x), error_ulp)
 SWEEP(reciprocal_ulp, tw::reciprocal(x), 1. / double(x), error_ulp)
 SWEEP(sigmoid_ulp, tw::sigmoid(x), tw::sigmoid(double(x)), error_ulp)
 SWEEP(floor_ulp, tw::floor(x), floor(double(x)), error_ulp)
