@@ -30,6 +30,7 @@ std::vector<CorpusEntry> random_graph_entries();
 std::vector<CorpusEntry> product_entries();          // random matmuls and large ones
 std::vector<CorpusEntry> product_program_entries();  // random programs around products, and their gradients
 std::vector<CorpusEntry> network_entries();          // repeated layers with gradients, a training step
+std::vector<CorpusEntry> nn_entries();               // training steps of nn's models
 std::vector<CorpusEntry> user_program_entries();     // programs in no pair, as users write them
 
 // An entry that compiles one graph.

@@ -6,6 +6,7 @@
 #include "ops/stored_rows.h"
 #include "passes/emit/lower.h"
 #include "passes/plan/plan_memory.h"
+#include "passes/plan/shared_numbers.h"
 #include "passes/plan/shared_text.h"
 #include "passes/store/materialize.h"
 
@@ -66,6 +67,8 @@ class PlanWriter {
       if (g.outputs.empty() || !in_place_.count(g.outputs[0])) add_group(g);
     for (auto [from, to] : repeats)
       out_.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = to, .from = from});
+    // A tuner compares kernels with their variants, which have the numbers inside.
+    if (!options_.variants) share_numbers(out_.plan);
     merge_copied_temporaries(out_.plan, out_.variants);
     reuse_large_temporaries(out_.plan, out_.variants, target_);
     plan_memory(out_.plan);

@@ -1,5 +1,8 @@
 #include "passes/plan/shared_text.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace tilewright::passes {
 
 namespace {
@@ -20,14 +23,18 @@ std::size_t fingerprint(const tile::Kernel& kernel) {
 
 }  // namespace
 
+void take_names(tile::Kernel& kernel, const tile::Kernel& first) {
+  kernel.name = first.name;
+  for (std::size_t i = 0; i < std::min(first.views.size(), kernel.views.size()); ++i)
+    kernel.views[i].name = first.views[i].name;
+}
+
 void SharedText::name_like_its_equal(tile::Kernel& kernel, const std::vector<tile::Kernel>& known) {
   const std::size_t hash = fingerprint(kernel);
   for (auto [at, end] = places_.equal_range(hash); at != end; ++at) {
     const tile::Kernel& first = known[at->second];
-    if (first.views.size() != kernel.views.size()) continue;
     tile::Kernel renamed = kernel;
-    renamed.name = first.name;
-    for (std::size_t i = 0; i < first.views.size(); ++i) renamed.views[i].name = first.views[i].name;
+    take_names(renamed, first);
     if (renamed == first) {
       kernel = std::move(renamed);
       return;

@@ -9,6 +9,9 @@
 
 namespace tilewright::passes {
 
+// The kernel with the names of `first`, its own and its views'.
+void take_names(tile::Kernel& kernel, const tile::Kernel& first);
+
 class SharedText {
  public:
   // Gives `kernel` the names of the first of `known` that differs from it in names alone, of itself or of its

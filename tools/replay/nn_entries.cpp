@@ -1,0 +1,78 @@
+// Training steps of nn's models, as `tw train` compiles them.
+#include <tilewright/nn/gpt2.h>
+#include <tilewright/nn/optimizer.h>
+#include <tilewright/tensor/compile.h>
+#include <tilewright/tensor/gradient.h>
+
+#include <tuple>
+#include <utility>
+
+#include "replay/corpus.h"
+#include "replay/recording_backend.h"
+
+namespace tilewright::replay {
+
+namespace {
+
+struct State {
+  nn::GPT2 model;
+  nn::OptimizerState<nn::GPT2> optimizer;
+  TILEWRIGHT_FIELDS(model, optimizer)
+};
+
+// A GPT-2 whose layers drop activations: each use has a key of its own.
+std::vector<ProgramRecord> record_step(const std::string& name, const nn::GPT2Config& config, Index rows,
+                                       const Machine& machine) {
+  std::vector<ProgramRecord> records{{.name = name + ": inputs", .machine = machine.name},
+                                     {.name = name, .machine = machine.name}};
+  Recording recording{machine, &records[0]};
+  record_contexts(recording);
+  Context ctx({.device = machine.is_gpu() ? "cuda" : "cpu",
+               .cache_directory = "",
+               .library_directory = TW_REPLAY_BACKENDS});
+  const auto optimizer = nn::adamw({.weight_decay = 0.1});
+  State state{.model = nn::make_gpt2(ctx, config), .optimizer = {}};
+  state.optimizer = optimizer.init(state.model);
+  const Tensor tokens = ctx.zeros({rows, config.context}, DType::i32);
+  const Tensor rate = ctx.scalar(1e-3), key = ctx.from(std::vector<std::int64_t>{1}, {});
+  const auto step = compile(
+      [&](const State& s, const Tensor& in, const Tensor& out, const Tensor& rate_of_step,
+          const Tensor& key_of_step) {
+        const auto loss = [&](const nn::GPT2& m) {
+          return nn::gpt2_loss(nn::cast_tree(m, DType::bf16), in, out, config.heads,
+                               nn::Dropout(key_of_step, 0.2));
+        };
+        const auto [value, gradient] = value_and_grad(loss)(s.model);
+        const auto [clipped, norm] = nn::clip_by_global_norm(gradient, 1);
+        const auto [model, moments] = optimizer.update(s.model, clipped, s.optimizer, rate_of_step);
+        return std::tuple{value, norm, State{model, moments}};
+      },
+      {.deterministic = true, .donate = {0}});
+  recording.program = &records[1];
+  try {
+    step(state, tokens, tokens, rate, key);
+  } catch (const Error& e) {
+    records[1].failure = e.what();
+  }
+  return records;
+}
+
+}  // namespace
+
+std::vector<CorpusEntry> nn_entries() {
+  const nn::GPT2Config small{
+      .vocabulary = 65, .context = 64, .width = 64, .layers = 2, .heads = 2, .bias = false};
+  const nn::GPT2Config characters{
+      .vocabulary = 65, .context = 256, .width = 384, .layers = 6, .heads = 6, .bias = false};
+  std::vector<CorpusEntry> out;
+  for (const auto& [name, config, rows] :
+       {std::tuple{"nn/gpt2_training_step dropout layers=6 B64 bf16", characters, Index{64}},
+        std::tuple{"nn/gpt2_training_step dropout layers=2 B4 bf16", small, Index{4}}})
+    out.push_back({.name = name,
+                   .record = [name = std::string(name), config,
+                              rows](const Machine& on) { return record_step(name, config, rows, on); },
+                   .in_short = false});
+  return out;
+}
+
+}  // namespace tilewright::replay
