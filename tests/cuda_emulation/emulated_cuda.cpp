@@ -272,10 +272,15 @@ const cpu::CompileOptions& compile_options() {
   static const cpu::CompileOptions options = [] {
     cpu::CompileOptions all{.target = cpu::host_target(cpu::Isa::avx2), .effort = cpu::Effort::none};
     all.headers.push_back({"builtins.h", std::string(embedded::cuda_emulation_builtins)});
-    for (const cuda::DeviceHeader& h : cuda::device_headers())
-      all.headers.push_back({h.name, std::string_view(h.name) == "tw_cuda/wgmma.cuh"
-                                         ? std::string(embedded::cuda_emulation_wgmma)
-                                         : translate(std::string(h.text))});
+    for (const cuda::DeviceHeader& h : cuda::device_headers()) {
+      const std::string_view name = h.name;
+      if (name == "tw_cuda/wgmma.cuh")
+        all.headers.push_back({h.name, std::string(embedded::cuda_emulation_wgmma)});
+      else if (name.starts_with("tw_cuda/wgmma_n"))
+        all.headers.push_back({h.name, "#include \"tw_cuda/wgmma.cuh\"\n"});
+      else if (name != "tw_cuda/wgmma_instruction.cuh")  // a part of those
+        all.headers.push_back({h.name, translate(std::string(h.text))});
+    }
     return all;
   }();
   return options;

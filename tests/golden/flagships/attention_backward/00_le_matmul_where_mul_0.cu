@@ -12,6 +12,7 @@
 #include "tw_cuda/memory.cuh"
 #include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
+#include "tw_cuda/wgmma_n128.cuh"
 
 namespace tw {
 

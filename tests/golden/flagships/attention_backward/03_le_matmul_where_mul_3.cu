@@ -12,6 +12,8 @@
 #include "tw_cuda/quad.cuh"
 #include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
+#include "tw_cuda/wgmma_n128.cuh"
+#include "tw_cuda/wgmma_n64.cuh"
 
 namespace tw {
 

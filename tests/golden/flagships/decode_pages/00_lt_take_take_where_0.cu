@@ -13,6 +13,8 @@
 #include "tw_cuda/quad.cuh"
 #include "tw_cuda/used_part.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
+#include "tw_cuda/wgmma_n128.cuh"
+#include "tw_cuda/wgmma_n32.cuh"
 
 namespace tw {
 

@@ -9,6 +9,7 @@
 #include "tw_cuda/memory.cuh"
 #include "tw_cuda/quad.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
+#include "tw_cuda/wgmma_n64.cuh"
 
 namespace tw {
 

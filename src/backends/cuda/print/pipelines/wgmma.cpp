@@ -22,6 +22,9 @@ RegisterShare register_share(int warpgroups, bool crowded) {
 
 void Wgmma::print_body() {
   need("wgmma_dot");
+  tile::for_each_op(kernel_.body, [&](const tile::Op& op) {
+    if (op.kind == tile::OpKind::dot) need(fmt::format("wgmma_n{}", kernel_.type(op.results[0]).shape[1]));
+  });
   const RegisterShare registers = register_share(warpgroups(), b2b_.has_value() || is_pingpong(schedule_));
   k_.scalars().index_scalars();
   choose_names();
