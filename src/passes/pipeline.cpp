@@ -3,7 +3,8 @@
 //   with_products_by_parts → with_variances_by_parts → with_sums_by_rows     rewrite the graph
 //   materialize                                     stores what memory must hold
 //   fuse_chunked, or keep_apart                     chooses the groups, each of which becomes a kernel
-//   plan_groups                                     writes their kernels (emit/), buffers and launches
+//   plan_groups                                     writes their kernels (emit/), buffers and launches, and repeats
+//                                                   launches where memory is short (fit_memory.h)
 #include "passes/pipeline.h"
 
 #include "passes/graph/fixed_order.h"
@@ -28,12 +29,13 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   g = with_variances_by_parts(g, target);
   g = with_sums_by_rows(g, target);
   g = materialize(g, target);
+  const PlanOptions planning{.variants = options.variants, .arena_bytes = options.arena_bytes};
   if (!options.fuse) {
     Fusion apart = keep_apart(g);
-    return plan_groups(std::move(g), std::move(apart), target, {.variants = options.variants});
+    return plan_groups(std::move(g), std::move(apart), target, planning);
   }
   FusedGraph fused = fuse_chunked(g, target, options.recompute);
-  return plan_groups(std::move(fused.graph), std::move(fused.fusion), target, {.variants = options.variants});
+  return plan_groups(std::move(fused.graph), std::move(fused.fusion), target, planning);
 }
 
 }  // namespace tilewright::passes

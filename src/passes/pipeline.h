@@ -6,6 +6,8 @@
 
 #include <tilewright/tile/target.h>
 
+#include <optional>
+
 namespace tilewright::passes {
 
 struct PipelineOptions {
@@ -14,6 +16,8 @@ struct PipelineOptions {
   Recompute recompute = Recompute::by_cost;
   bool deterministic = false;  // sums of floats in a fixed order, too
   bool variants = false;       // for a tuner
+  std::optional<Index> arena_bytes =
+      std::nullopt;  // that temporaries may take: launches are repeated for that
 };
 
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target,

@@ -2,6 +2,7 @@
 #include "tensor/compiled_state.h"
 
 #include "tensor/in_place.h"
+#include "tensor/memory_budget.h"
 #include "tensor/trace.h"
 
 #include <tilewright/base/clock.h>
@@ -120,7 +121,9 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
   std::string dynamic;
   bool shares_kernels = false;
   try {
-    if (!options.dynamic.empty()) {
+    if (!options.dynamic.empty() && options.memory_budget != 0) {
+      dynamic = "kernels for these sizes alone: each size has a plan of its own within memory_budget";
+    } else if (!options.dynamic.empty()) {
       const std::vector<ir::Type> types = types_of(args);
       check_dynamic(options.dynamic, types, where);
       const SizeFamily::Others others =
@@ -133,7 +136,11 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
   } catch (...) {
     if (s.programs.empty())
       std::erase_if(specialisations, [&](const auto& known_one) { return known_one.get() == &s; });
-    throw;
+    try {
+      throw;
+    } catch (const OverBudget& e) {
+      throw Error(e.what(), where);
+    }
   }
   // Another thread has compiled it while the function was recorded, or lets it serve other sizes.
   if (s.range || known()) return graph;

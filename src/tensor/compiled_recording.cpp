@@ -18,7 +18,8 @@ GraphOptions graph_options(const CompileOptions& o) {
           .deterministic = o.deterministic,
           .autotune = o.max_autotune,
           .libraries = o.libraries,
-          .replay = o.replay};
+          .replay = o.replay,
+          .memory_budget = o.memory_budget};
 }
 
 std::vector<Tensor> run_rest(Recorded& recorded, const std::shared_ptr<ContextState>& context,

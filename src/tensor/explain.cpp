@@ -178,6 +178,10 @@ void describe(const CompiledGraph& g, SpecialisationReport& report) {
                                            passes::explain(n.refusal)));
   if (!report.recomputing.empty() && !g.compiled.fusion.recomputing.empty()) report.recomputing += "; ";
   report.recomputing += g.compiled.fusion.recomputing;
+  if (g.compiled.memory) {
+    report.memory += report.memory.empty() ? "" : "; ";
+    report.memory += passes::to_string(*g.compiled.memory);
+  }
   report.fused += ir::print(graph);
   report.arena_bytes += g.compiled.plan.arena_bytes;
   if (const double copied = copied_bytes(g.compiled.plan); copied > 0) {
@@ -280,6 +284,7 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
                          r.replay_us, r.replayed ? "replayed" : "not replayed");
     for (const std::string& n : r.not_fused) out += fmt::format("  not fused: {}\n", n);
     if (!r.recomputing.empty()) out += fmt::format("  {}\n", r.recomputing);
+    if (!r.memory.empty()) out += fmt::format("  memory budget: {}\n", r.memory);
     if (r.arena_bytes > 0)
       out += fmt::format("  temporaries: {}B\n", perf::with_prefix(static_cast<double>(r.arena_bytes)));
     if (r.copied_bytes > 0)

@@ -55,11 +55,12 @@ struct GraphOptions {
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   tile::Libraries libraries = tile::Libraries::none;  // what part they take in that
   bool replay = false;                                // may be replayed
+  Index memory_budget = 0;                            // bytes of a call; 0: any number
   std::vector<passes::Overwrite> over = {};           // outputs that are to lie in inputs' memory
   // The key of a program of a graph with this one that is compiled so.
   Hash128 key_with(const Hash128& graph) const {
     Hasher h;
-    h.add(graph).add(fuse).add(recompute).add(allow_tf32).add(deterministic).add(autotune);
+    h.add(graph).add(fuse).add(recompute).add(allow_tf32).add(deterministic).add(autotune).add(memory_budget);
     if (autotune) h.add(static_cast<int>(libraries));
     for (const passes::Overwrite& o : over) {
       h.add(o.output).add(o.inputs.size());

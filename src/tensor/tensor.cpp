@@ -2,6 +2,7 @@
 #include "base/no_value.h"
 #include "ir/graph_key.h"
 #include "runtime/outputs_apart.h"
+#include "tensor/memory_budget.h"
 #include "tensor/size_family.h"
 #include "tensor/trace.h"
 
@@ -274,12 +275,14 @@ namespace {
 
 std::shared_ptr<CompiledGraph> compiled_alone(DeviceState& device, const ir::Graph& graph,
                                               const GraphOptions& options) {
-  passes::Compiled compiled = lowered(device, graph, with_policy(device.target, options),
-                                      {.fuse = options.fuse,
-                                       .recompute = options.recompute,
-                                       .deterministic = options.deterministic,
-                                       .variants = options.autotune});
-  overwrite_inputs(compiled, options.over);
+  passes::Compiled compiled = lowered_within(graph, options, [&](std::optional<Index> arena_bytes) {
+    return lowered(device, graph, with_policy(device.target, options),
+                   {.fuse = options.fuse,
+                    .recompute = options.recompute,
+                    .deterministic = options.deterministic,
+                    .variants = options.autotune,
+                    .arena_bytes = arena_bytes});
+  });
   return load_graph(device, std::move(compiled), output_types(graph));
 }
 

@@ -62,9 +62,12 @@ std::string GraphCheck::problem_with(const ir::Graph& graph, std::uint64_t seed)
   const std::vector<ir::HostTensor> inputs = random_inputs(graph, seed);
   try {
     const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
-    const passes::Compiled compiled = passes::run_pipeline(
-        graph, with_small_cuts(runner_.device->target(), seed),
-        {.fuse = options_.fuse, .recompute = recompute, .deterministic = options_.runs > 1});
+    const passes::Compiled compiled =
+        passes::run_pipeline(graph, with_small_cuts(runner_.device->target(), seed),
+                             {.fuse = options_.fuse,
+                              .recompute = recompute,
+                              .deterministic = options_.runs > 1,
+                              .arena_bytes = seed % 8 >= 6 ? std::optional<Index>(0) : std::nullopt});
     if (!compiled.taken_apart.empty()) return "a group was taken apart: " + compiled.taken_apart.front();
     if (std::string text = text_difference(compiled); !text.empty()) return text;
     const std::vector<GraphRunner::Tensors> runs = runner_.run_each(

@@ -20,7 +20,8 @@ class GraphCheck {
  public:
   explicit GraphCheck(GraphCheckOptions options);
   // Empty when the device agrees, and what is printed reads back as it was, in both languages. Every eighth
-  // seed's graph computes again whatever can be. The inputs are the seed's, too.
+  // seed's graph computes again whatever can be, and two of eight take the least memory, with launches
+  // repeated for that. The inputs are the seed's, too.
   std::string problem_with(const ir::Graph& graph, std::uint64_t seed);
   // How many graphs so far were decided by intervals alone.
   int decided() const { return decided_; }

@@ -20,6 +20,7 @@
 namespace tilewright::replay {
 
 struct Wanted {
+  std::optional<double> arena_mb;
   std::size_t kernels = 40;
   bool sources = false, memory = false, graph = false, recompute = false;
 };
@@ -124,7 +125,10 @@ int run(const std::string& file, const std::string& target, const Wanted& wanted
   const auto graph = ir::parse(text_of(file), ops::all_ops());
   if (!graph) throw Error(file + ": " + graph.error().message);
   const passes::Compiled compiled = passes::run_pipeline(
-      *graph, machine.target, {.recompute = wanted.recompute ? Recompute::always : Recompute::by_cost});
+      *graph, machine.target,
+      {.recompute = wanted.recompute ? Recompute::always : Recompute::by_cost,
+       .arena_bytes = wanted.arena_mb ? std::optional<Index>(static_cast<Index>(*wanted.arena_mb * 1e6))
+                                      : std::nullopt});
   std::vector<Launches> launches = launches_of(compiled.plan, machine, wanted.sources);
   const auto time = [](const Launches& l) { return l.count * l.predicted_us; };
   double total = 0;
@@ -133,6 +137,7 @@ int run(const std::string& file, const std::string& target, const Wanted& wanted
                    [&](const Launches& a, const Launches& b) { return time(a) > time(b); });
   fmt::print("{} on {}: {:.1f} us predicted, {} kernels, arena {:.1f} MB\n", file, target, total,
              launches.size(), static_cast<double>(compiled.plan.arena_bytes) * 1e-6);
+  if (compiled.memory) fmt::print("  {}\n", passes::to_string(*compiled.memory));
   if (!compiled.fusion.recomputing.empty()) fmt::print("  {}\n", compiled.fusion.recomputing);
   for (std::size_t i = 0; i < std::min(wanted.kernels, launches.size()); ++i) {
     const Launches& l = launches[i];
@@ -163,6 +168,7 @@ int main(int argc, char** argv) {
   app.add_flag("--sources", wanted.sources, "with their tile IR and printed text");
   app.add_flag("--memory", wanted.memory, "and the temporaries that are alive when most bytes are");
   app.add_flag("--recompute", wanted.recompute, "with large values computed again wherever they may be");
+  app.add_option("--arena", wanted.arena_mb, "MB that temporaries may take: launches are repeated for that");
   app.add_flag("--graph", wanted.graph, "and the graph after the passes, with what was not fused and why");
   CLI11_PARSE(app, argc, argv);
   try {

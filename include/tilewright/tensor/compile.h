@@ -64,6 +64,13 @@ struct CompileOptions {
   // a function that is itself compiled or differentiated, on into(), whose outputs are the caller's, and
   // where there are graph breaks.
   std::vector<int> donate = {};
+  // The most bytes of device memory that a call may hold: its arguments and what it captured, its results
+  // (but those that lie in donated arguments) and its temporaries. Where temporaries would take more, they
+  // are not kept but made again in front of what reads them: the launches that made them are repeated, those
+  // first whose time is least for the bytes they save; results are the same. explain() says how many are, and
+  // what they are predicted to take. 0: no limit. Throws Error at the first call, with the bytes that would
+  // do, where no plan is found. With graph breaks it holds for each piece between them.
+  std::int64_t memory_budget = 0;
 };
 
 // Where the time of a first call went, in ms of the wall clock. What a call finds done, by this or another
@@ -116,6 +123,7 @@ struct SpecialisationReport {
   std::vector<KernelReport> kernels;
   std::vector<std::string> not_fused;  // "exp -> sum: …"
   std::string recomputing;             // large values: stored, or computed again; with the predicted times
+  std::string memory;                  // with a memory_budget: what temporaries take, and what is repeated
   std::vector<std::string> breaks;     // host reads and what else ran at once, with their lines
   // What became of outputs of into() that are read as well, and of donated arguments: "into: output 0 is
   // argument 0: written in place".

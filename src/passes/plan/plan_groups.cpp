@@ -5,6 +5,7 @@
 #include "ops/rows.h"
 #include "ops/stored_rows.h"
 #include "passes/emit/lower.h"
+#include "passes/plan/fit_memory.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/shared_numbers.h"
 #include "passes/plan/shared_text.h"
@@ -69,9 +70,6 @@ class PlanWriter {
       out_.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = to, .from = from});
     // A tuner compares kernels with their variants, which have the numbers inside.
     if (!options_.variants) share_numbers(out_.plan);
-    merge_copied_temporaries(out_.plan, out_.variants);
-    reuse_large_temporaries(out_.plan, out_.variants, target_);
-    plan_memory(out_.plan);
   }
 
  private:
@@ -276,6 +274,15 @@ Compiled plan_groups(ir::Graph graph, Fusion fusion, const tile::Target& target,
   out.graph = std::move(graph);
   out.fusion = std::move(fusion);
   PlanWriter(out, target, options).run();
+  const auto place = [&target](Compiled& compiled) {
+    merge_copied_temporaries(compiled.plan, compiled.variants);
+    reuse_large_temporaries(compiled.plan, compiled.variants, target);
+    plan_memory(compiled.plan);
+  };
+  if (options.arena_bytes)
+    out.memory = fit_memory(out, *options.arena_bytes, place);
+  else
+    place(out);
   return out;
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "passes/fuse/fuse.h"
+#include "passes/plan/memory_fit.h"
 #include "passes/plan/overwrite_inputs.h"
 #include "passes/tiling/group_cost.h"
 
 #include <tilewright/perf/cost.h>
 #include <tilewright/tile/plan.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,10 +34,12 @@ struct Compiled {
   std::vector<std::vector<tile::Kernel>> variants;
   // Outputs that were to lie in inputs' memory (overwrite_inputs()).
   std::vector<Overwriting> overwriting;
+  std::optional<MemoryFit> memory;  // where temporaries were given a limit
 };
 
 struct PlanOptions {
-  bool variants = false;  // kernels with other tiles, too, for a tuner
+  bool variants = false;                            // kernels with other tiles, too, for a tuner
+  std::optional<Index> arena_bytes = std::nullopt;  // that temporaries may take (fit_memory.h)
 };
 
 // Any groups do: one that has no kernel is taken apart. The graph is a materialized one.
