@@ -18,6 +18,7 @@
 #include "sweep/report.h"
 #include "tensor/storage.h"
 #include "tw/bench_input.h"
+#include "tw/byte_size.h"
 #include "tw/commands.h"
 #include "tw/number_checks.h"
 
@@ -35,29 +36,11 @@ struct SweepInput {
   bool list = false, graphs = false, families_only = false;
 };
 
-// "2GiB", "64 MiB", "4096".
-double bytes_of(const std::string& text) {
-  std::size_t end = 0;
-  double value = 0;
-  try {
-    value = std::stod(text, &end);
-  } catch (const std::exception&) {
-    throw Error(fmt::format("'{}' is no size: 64MiB, 2GiB or a number of bytes", text));
-  }
-  std::string unit = text.substr(end);
-  std::erase(unit, ' ');
-  const std::vector<std::pair<std::string, double>> units = {
-      {"", 1}, {"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
-  for (const auto& [name, factor] : units)
-    if (unit == name && value > 0) return value * factor;
-  throw Error(fmt::format("'{}' is no size: 64MiB, 2GiB or a number of bytes", text));
-}
-
 // A GPU multiplies a hundred times what these two cores do in the time of a program.
 sweep::Limits limits_of(const SweepInput& in, bool cuda) {
   sweep::Limits limits;
-  limits.least_bytes = bytes_of(in.least_bytes);
-  limits.most_bytes = in.most_bytes.empty() ? (cuda ? 0x1p31 : 0x1p26) : bytes_of(in.most_bytes);
+  limits.least_bytes = bytes_of_text(in.least_bytes);
+  limits.most_bytes = in.most_bytes.empty() ? (cuda ? 0x1p31 : 0x1p26) : bytes_of_text(in.most_bytes);
   if (limits.least_bytes >= limits.most_bytes) throw Error("--min-bytes is not below --max-bytes");
   limits.most_flops = cuda ? 1e12 : 4e9;
   if (in.bench.device != "cpu") limits.arguments += " --device " + in.bench.device;

@@ -117,6 +117,10 @@ void add_explain(CLI::App& app) {
                 "Measure each kernel beside its floor (about half a second; the default)");
   sub->add_flag("--autotune", in->subject.autotune,
                 "Measure the schedules of each kernel and take the fastest; each is listed with its times");
+  sub->add_option(
+         "--memory", in->subject.memory,
+         "The most that a call of a graph file may hold: launches are repeated where temporaries need more")
+      ->type_name("SIZE");
   add_output_options(*sub, in->output, "a list, an object for each specialisation");
   sub->get_option("--json")->excludes("--stage")->excludes("--dump");
   sub->callback([in] { run(*in); });

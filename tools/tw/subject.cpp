@@ -19,6 +19,7 @@
 #include "pairs/pairs.h"
 #include "pairs/tensor_pair.h"
 #include "tensor/explain.h"
+#include "tw/byte_size.h"
 
 namespace tilewright::tw {
 
@@ -37,6 +38,9 @@ bool has_several_values(const std::vector<std::string>& settings) {
 
 // The first combination of a pair's knobs, settings applied; the others too where settings ask for several.
 Subject open_pair(const SubjectInput& input, lab::OpenDevice open) {
+  if (!input.memory.empty())
+    throw Error(fmt::format("--memory is for graph files; {} is a pair, which says itself how it is compiled",
+                            input.what));
   const std::vector<lab::Pair> pairs = lab::all_pairs();
   const std::string names[] = {input.what};
   std::vector<lab::Job> jobs = lab::select_jobs(pairs, {}, names, input.settings, open.device.kind);
@@ -106,12 +110,16 @@ Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
                            Error(without_place(error)));
     }
   }
-  return {
-      std::move(open),
-      {},
-      name,
-      CompiledList(detail::graph_function(std::move(*graph)), CompileOptions{.max_autotune = input.autotune}),
-      std::move(inputs)};
+  return {std::move(open),
+          {},
+          name,
+          CompiledList(
+              detail::graph_function(std::move(*graph)),
+              CompileOptions{.max_autotune = input.autotune,
+                             .memory_budget = input.memory.empty()
+                                                  ? 0
+                                                  : static_cast<std::int64_t>(bytes_of_text(input.memory))}),
+          std::move(inputs)};
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct SubjectInput {
   std::string cache = "auto";
   int threads = 0;
   bool autotune = false;  // with measured schedules (CompileOptions::max_autotune)
+  std::string memory;     // CompileOptions::memory_budget of a graph file: "6GiB"; empty: none
 };
 // The options that say what and where, the positional `what` included.
 void add_subject_options(CLI::App& sub, SubjectInput& input);
