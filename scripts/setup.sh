@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=(g++ cmake make ninja-build ccache git
-  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libzip-dev libopenblas0
+  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libzip-dev libpcre2-dev libopenblas0
   llvm-19-dev libclang-19-dev libclang-cpp19-dev # the CPU backend's compiler, in the process
   gnuplot-nox                 # plots, at run time
   libgtest-dev libgmock-dev python3)
