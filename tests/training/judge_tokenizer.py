@@ -39,7 +39,7 @@ MARKS = list("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~") + ["…", "—", "«", "。",
 TAILS = ["'s", "'S", "'ll", "'LL", "'re", "'\u017f", "'t", "'d", "'ve", "'x", "’s"]
 BROKEN = [b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"\x80\x80", b"\xf8\x88\x80\x80\x80",
           b"\xe0\x80\x80", b"\xf0\x80\x80\x80", b"\xed\xbf\xbf", b"\xe2\x28\xa1"]
-SPECIAL = ["<|endoftext|>", "<|end|>", "<|endo", "<|fim|>"]
+SPECIAL = ["<|endoftext|>", "<|end|>", "<|fim|>"]  # none begins with another: which of the two tiktoken takes is left open there
 
 
 def mixed_text(draw, size, english):
@@ -64,7 +64,7 @@ def mixed_text(draw, size, english):
         elif kind == 8:
             part = draw.choice(TAILS) + draw.choice(["", " ", "Ab", "ab"])
         elif kind == 9:
-            part = draw.choice(SPECIAL) if draw.randrange(4) == 0 else draw.choice(["a", " ", "\n", "=", "の"]) * draw.randrange(40)
+            part = draw.choice(SPECIAL + ["<|endo"]) if draw.randrange(4) == 0 else draw.choice(["a", " ", "\n", "=", "の"]) * draw.randrange(40)
         else:
             part = None
         data = draw.choice(BROKEN) if part is None else part.encode()
@@ -167,7 +167,7 @@ def main():
                     # A space in front of each text between added tokens is not given back.
                     back = text.encode() if kind == "gpt2-space" else back
                     judge.compare(f"tokenizers {kind}{' ignore_merges' * ignore_merges}{' special' * as_tokens}", (got, back), wanted, text)
-            if kind == "gpt2-space":
+            if kind not in ("gpt2", "llama3"):
                 continue
             ranks = tiktoken_ranks(theirs)
             path = folder / f"{kind}.tiktoken"
@@ -176,9 +176,8 @@ def main():
             for pattern, expression in PATTERNS.items():
                 encoding = tiktoken.Encoding(kind, pat_str=expression, mergeable_ranks=ranks, special_tokens=special)
                 options = [o for t, n in special.items() for o in ("--special", f"{t}={n}")]
-                for given in (pattern, expression):
-                    judge.compare(f"tiktoken {kind} {pattern}{' given' * (given != pattern)}",
-                                  judge.ours(path, data, "--pattern", given, *options), encoding.encode_ordinary(text), text)
+                given = pattern if kind == "gpt2" else expression
+                judge.compare(f"tiktoken {kind} {pattern}", judge.ours(path, data, "--pattern", given, *options), encoding.encode_ordinary(text), text)
                 judge.compare(f"tiktoken {kind} {pattern} special", judge.ours(path, data, "--pattern", pattern, "--as-tokens", *options),
                               encoding.encode(text, allowed_special="all"), text)
     sys.exit(judge.failed)
