@@ -37,8 +37,8 @@ struct TokenizerFile {
   std::vector<AddedToken> added = {};
 };
 
-// The largest number of a token is below this: sixteen times the largest vocabularies there are.
-inline constexpr std::uint32_t kMostTokens = 1U << 22;
+// The largest number of a token is below this: eight times the largest vocabularies there are.
+inline constexpr std::uint32_t kMostTokens = 1U << 21;
 
 // Throws Error: malformed, or a kind of tokenizer that is no byte-level BPE, with the field that says so.
 TokenizerFile parse_tokenizer_json(std::string_view text);

@@ -46,7 +46,11 @@ class Translator {
   bool next_is(char c) const { return at_ + 1 < in_.size() && in_[at_ + 1] == c; }
 
   void escape() {
-    const char c = at_ + 1 < in_.size() ? in_[at_ + 1] : '\0';
+    if (at_ + 1 == in_.size()) {
+      out_ += '\\';  // PCRE2 says what is wrong
+      return;
+    }
+    const char c = in_[at_ + 1];
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     // U+180E is a space of PCRE2's \s, and of Unicode's since version 6.3 no more.
     if (c == 's' || c == 'S')
