@@ -1,4 +1,5 @@
-// What files say of byte-level BPE tokenizers: tokenizer.json (Hugging Face's tokenizers) and tiktoken's lists.
+// What files say of byte-level BPE tokenizers: tokenizer.json (Hugging Face's tokenizers) and tiktoken's
+// lists.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +32,9 @@ struct AddedToken {
 struct TokenizerFile {
   std::vector<std::string> tokens;  // bytes by number; empty where a number has none
   std::vector<Merge> merges;
-  bool whole_pieces = false;          // a piece that is a token is not put together by merges
-  bool space_first = false;           // a text that begins with no space gets one
-  std::vector<SplitPattern> splits;   // one after the other: each cuts what the one before left
+  bool whole_pieces = false;         // a piece that is a token is not put together by merges
+  bool space_first = false;          // a text that begins with no space gets one
+  std::vector<SplitPattern> splits;  // one after the other: each cuts what the one before left
   std::vector<AddedToken> added = {};
 };
 

@@ -107,9 +107,8 @@ Batch random_batch(Context& ctx, const std::vector<std::int32_t>& tokens, Index 
     const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(first);
     return std::vector<std::int32_t>(begin, begin + static_cast<std::ptrdiff_t>(count));
   };
-  return batch_at(ctx,
-                  random_places(static_cast<Index>(tokens.size()), rows, length, seed, number, where), length,
-                  std::nullopt, read, where);
+  return batch_at(ctx, random_places(static_cast<Index>(tokens.size()), rows, length, seed, number, where),
+                  length, std::nullopt, read, where);
 }
 
 Batch random_batch(Context& ctx, const TokenShards& tokens, Index rows, Index length, std::uint64_t seed,

@@ -29,11 +29,10 @@ Index Permutation::operator()(Index place, const Location& where) const {
   do {
     std::uint64_t left = at >> half_bits_, right = at & mask;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      const auto words = philox4x32_10({static_cast<std::uint32_t>(right), round,
-                                        static_cast<std::uint32_t>(epoch_),
-                                        static_cast<std::uint32_t>(epoch_ >> 32)},
-                                       {static_cast<std::uint32_t>(seed_),
-                                        static_cast<std::uint32_t>(seed_ >> 32)});
+      const auto words =
+          philox4x32_10({static_cast<std::uint32_t>(right), round, static_cast<std::uint32_t>(epoch_),
+                         static_cast<std::uint32_t>(epoch_ >> 32)},
+                        {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
       const std::uint64_t mixed = left ^ (words[0] & mask);
       left = right;
       right = mixed;

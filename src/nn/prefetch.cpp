@@ -93,7 +93,6 @@ Prefetch::Prefetch(std::function<Batch(std::uint64_t number)> make, const Prefet
 
 Prefetch::~Prefetch() = default;
 Prefetch::Prefetch(Prefetch&& from) noexcept = default;
-Prefetch& Prefetch::operator=(Prefetch&& from) noexcept = default;
 
 PrefetchedBatch Prefetch::next() { return impl_->next(); }
 

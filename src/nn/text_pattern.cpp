@@ -40,8 +40,8 @@ class Translator {
 
  private:
   [[noreturn]] void refuse(std::string_view what) const {
-    throw Error(fmt::format("the pattern \"{}\" has {} at byte {}, which engines read differently", in_, what,
-                            at_));
+    throw Error(
+        fmt::format("the pattern \"{}\" has {} at byte {}, which engines read differently", in_, what, at_));
   }
   bool next_is(char c) const { return at_ + 1 < in_.size() && in_[at_ + 1] == c; }
 
@@ -160,9 +160,8 @@ TextPattern::TextPattern(const formats::SplitPattern& pattern) {
 TextPattern::Match TextPattern::find(std::string_view text, std::size_t from, const MatchState& state) const {
   const MatchState::Data& data = state.data();
   // The text was seen to be UTF-8, once for all pieces.
-  const int found =
-      pcre2_match(code_->compiled, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
-                  PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, data.match, data.context);
+  const int found = pcre2_match(code_->compiled, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
+                                PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, data.match, data.context);
   if (found == PCRE2_ERROR_NOMATCH) return {text.size(), text.size()};
   if (found < 0)
     throw Error(fmt::format("the pattern that cuts the text fails at byte {}: {}", from, message(found)));

@@ -60,9 +60,10 @@ TokenShardHeader parse_token_shard(formats::Bytes file) {
                             *read.end_of_text, read.vocabulary));
   const std::uint64_t behind = file.size() - kShardHeaderBytes;
   if (read.count != behind / read.width || behind % read.width != 0)
-    throw Error(fmt::format("its header says {} tokens of {} bytes, and {} bytes follow it: it is cut short, "
-                            "or was added to",
-                            read.count, read.width, behind));
+    throw Error(
+        fmt::format("its header says {} tokens of {} bytes, and {} bytes follow it: it is cut short, "
+                    "or was added to",
+                    read.count, read.width, behind));
   if (read.documents > read.count)
     throw Error(fmt::format("its header says {} documents in {} tokens", read.documents, read.count));
   return read;

@@ -24,11 +24,11 @@ void must_work(const Status& status, const std::string& path) {
 
 struct TokenShardWriter::Impl {
   TokenShardOptions options;
-  TokenShardHeader header;     // of the shard that is open
+  TokenShardHeader header;  // of the shard that is open
   std::optional<SafeFile> file;
-  std::string path;            // of that shard
-  Hasher sum;                  // of what was written of it
-  std::string waiting;         // to be written
+  std::string path;     // of that shard
+  Hasher sum;           // of what was written of it
+  std::string waiting;  // to be written
   Index shards = 0, total = 0;
 
   void begin_shard() {
@@ -95,14 +95,13 @@ TokenShardWriter::TokenShardWriter(const TokenShardOptions& options, const Locat
 
 TokenShardWriter::~TokenShardWriter() = default;
 TokenShardWriter::TokenShardWriter(TokenShardWriter&& from) noexcept = default;
-TokenShardWriter& TokenShardWriter::operator=(TokenShardWriter&& from) noexcept = default;
 
 void TokenShardWriter::add(const std::vector<std::int32_t>& document, const Location& where) {
   const Index vocabulary = impl_->options.vocabulary;
   for (std::size_t i = 0; i < document.size(); ++i)
     if (document[i] < 0 || document[i] >= vocabulary)
-      throw Error(fmt::format("add: token {} of the document is {}, and the vocabulary has {}", i, document[i],
-                              vocabulary),
+      throw Error(fmt::format("add: token {} of the document is {}, and the vocabulary has {}", i,
+                              document[i], vocabulary),
                   where);
   try {
     for (const std::int32_t token : document) impl_->put(static_cast<std::uint32_t>(token));

@@ -54,9 +54,10 @@ void append_tokens(const Shard& shard, std::uint64_t first, std::uint64_t count,
     T token;
     std::memcpy(&token, from + i * sizeof(T), sizeof token);
     if (token >= shard.header.vocabulary)
-      throw Error(fmt::format("read: {}: token {} is {}, past the vocabulary of {}: the file is damaged, or "
-                              "was made by another tokenizer",
-                              shard.path, first + i, token, shard.header.vocabulary));
+      throw Error(
+          fmt::format("read: {}: token {} is {}, past the vocabulary of {}: the file is damaged, or "
+                      "was made by another tokenizer",
+                      shard.path, first + i, token, shard.header.vocabulary));
     to.push_back(static_cast<std::int32_t>(token));
   }
 }
@@ -78,10 +79,10 @@ TokenShards::TokenShards(const std::string& path, const Location& where) {
       shard.header = parse_token_shard(shard.file->bytes());
       const TokenShardHeader& first = impl->shards.empty() ? shard.header : impl->shards.front().header;
       if (shard.header.vocabulary != first.vocabulary || shard.header.end_of_text != first.end_of_text)
-        throw Error(fmt::format(
-            "its vocabulary of {} or its end-of-text token is not that of {}, {}: both are of "
-            "different tokenizers",
-            shard.header.vocabulary, impl->shards.front().path, first.vocabulary));
+        throw Error(
+            fmt::format("its vocabulary of {} or its end-of-text token is not that of {}, {}: both are of "
+                        "different tokenizers",
+                        shard.header.vocabulary, impl->shards.front().path, first.vocabulary));
       impl->size += shard.header.count;
       impl->documents += shard.header.documents;
       impl->shards.push_back(std::move(shard));
@@ -91,9 +92,7 @@ TokenShards::TokenShards(const std::string& path, const Location& where) {
 
 Index TokenShards::size() const { return static_cast<Index>(impl_->size); }
 Index TokenShards::files() const { return static_cast<Index>(impl_->shards.size()); }
-Index TokenShards::vocabulary() const {
-  return static_cast<Index>(impl_->shards.front().header.vocabulary);
-}
+Index TokenShards::vocabulary() const { return static_cast<Index>(impl_->shards.front().header.vocabulary); }
 Index TokenShards::documents() const { return static_cast<Index>(impl_->documents); }
 std::optional<std::int32_t> TokenShards::end_of_text() const {
   const std::optional<std::uint32_t> token = impl_->shards.front().header.end_of_text;

@@ -51,7 +51,7 @@ struct Tokenizer::Impl {
   std::vector<TextPattern> splits;
   std::unordered_map<std::string_view, std::int32_t> vocabulary;  // the bytes lie in `file`
   std::unordered_map<std::string_view, std::int32_t> added;
-  std::vector<std::string_view> bytes;      // by number, those of added tokens, too
+  std::vector<std::string_view> bytes;       // by number, those of added tokens, too
   std::array<std::int32_t, 256> byte_token;  // -1: none
 
   // Workspaces that no call uses now.
@@ -239,9 +239,10 @@ formats::TokenizerFile parse(std::string_view text, const TokenizerOptions& opti
 void add_special(formats::TokenizerFile& file, const std::vector<SpecialToken>& special) {
   for (const auto& [text, token] : special) {
     if (text.empty() || token < 0 || static_cast<std::uint32_t>(token) >= formats::kMostTokens)
-      throw Error(fmt::format("the special token \"{}\" with number {}: it must have a text and a number from "
-                              "0 to {}",
-                              text, token, formats::kMostTokens - 1));
+      throw Error(
+          fmt::format("the special token \"{}\" with number {}: it must have a text and a number from "
+                      "0 to {}",
+                      text, token, formats::kMostTokens - 1));
     file.added.push_back({.text = text, .token = static_cast<std::uint32_t>(token)});
   }
 }
@@ -253,10 +254,10 @@ void check_added(const formats::TokenizerFile& file) {
   for (const formats::AddedToken& added : file.added) {
     const std::string_view own =
         added.token < file.tokens.size() ? std::string_view(file.tokens[added.token]) : std::string_view();
-    if (!by_number.emplace(added.token, added.text).second || !by_text.emplace(added.text, added.token).second ||
-        (!own.empty() && own != added.text))
-      throw Error(fmt::format("the added token \"{}\" or its number {} is another's, too", added.text,
-                              added.token));
+    if (!by_number.emplace(added.token, added.text).second ||
+        !by_text.emplace(added.text, added.token).second || (!own.empty() && own != added.text))
+      throw Error(
+          fmt::format("the added token \"{}\" or its number {} is another's, too", added.text, added.token));
   }
 }
 

@@ -27,7 +27,8 @@ Sequence sequence_at(std::string_view text, std::size_t at) {
   return {wanted, true};
 }
 
-// The first place at or after `at` where no well-formed character begins; the text's size where there is none.
+// The first place at or after `at` where no well-formed character begins; the text's size where there is
+// none.
 std::size_t well_formed_until(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     std::uint64_t eight = 0;

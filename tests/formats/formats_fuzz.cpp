@@ -176,9 +176,7 @@ std::vector<Format> all_formats() {
                               12)},
            [](Bytes file) { (void)parse_safetensors_index(file); }},
           {"tokenizer_json", {small_tokenizer().json()}, [](Bytes file) { read_tokenizer(file, ""); }},
-          {"tiktoken",
-           {small_tokenizer().tiktoken()},
-           [](Bytes file) { read_tokenizer(file, "cl100k"); }},
+          {"tiktoken", {small_tokenizer().tiktoken()}, [](Bytes file) { read_tokenizer(file, "cl100k"); }},
           {"tokens", token_shards(), read_token_shard}};
 }
 

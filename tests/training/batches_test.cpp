@@ -99,7 +99,8 @@ TEST_F(Batches, OfShuffledWindowsHaveEachOncePerEpoch) {
 
 TEST_F(Batches, AtRandomPlacesAreThoseOfAFlatText) {
   const TokenShards tokens = counted(100);
-  const Batch a = random_batch(ctx, tokens, 4, 6, 7, 11), b = random_batch(ctx, tokens.read(0, 100), 4, 6, 7, 11);
+  const Batch a = random_batch(ctx, tokens, 4, 6, 7, 11),
+              b = random_batch(ctx, tokens.read(0, 100), 4, 6, 7, 11);
   EXPECT_EQ(a.tokens.to_vector<std::int32_t>(), b.tokens.to_vector<std::int32_t>());
   EXPECT_EQ(a.targets.to_vector<std::int32_t>(), b.targets.to_vector<std::int32_t>());
   EXPECT_FALSE(a.documents.defined());

@@ -48,7 +48,8 @@ int run(const std::vector<std::string>& arguments) {
   const double spent = cpu_seconds() - before;
   if (timed)
     fmt::print("loaded in {:.3f} s; {} bytes to {} tokens in {:.3f} s of a core: {:.1f} MB/s\n",
-               loaded - begin, text.size(), tokens.size(), spent, static_cast<double>(text.size()) / 1e6 / spent);
+               loaded - begin, text.size(), tokens.size(), spent,
+               static_cast<double>(text.size()) / 1e6 / spent);
   std::ofstream out(files.at(2), std::ios::binary);
   out.write(reinterpret_cast<const char*>(tokens.data()),
             static_cast<std::streamsize>(tokens.size() * sizeof(std::int32_t)));

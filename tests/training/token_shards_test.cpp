@@ -24,7 +24,8 @@ struct Shards : testing::Test {
     return own.folder;
   }
   std::string one_shard() const {
-    return test::read_file(written({.vocabulary = 100, .end_of_text = 99}, {{1, 2, 3}, {4}}) + "/00000.tokens");
+    return test::read_file(written({.vocabulary = 100, .end_of_text = 99}, {{1, 2, 3}, {4}}) +
+                           "/00000.tokens");
   }
   std::string error_of(const std::string& bytes) const {
     try {

@@ -35,7 +35,7 @@ struct Tokenizers : testing::Test {
 TEST_F(Tokenizers, MergeTheLowestRankFirstAndTheLeftmostOfEqualOnes) {
   const Tokenizer t = from_json({.merges = {{"b", "c"}, {"a", "b"}, {"a", "a"}, {"aa", "a"}}});
   EXPECT_EQ(t.size(), 260);
-  EXPECT_EQ(t.encode("abc"), (Tokens{'a', 256}));   // b c before a b
+  EXPECT_EQ(t.encode("abc"), (Tokens{'a', 256}));  // b c before a b
   EXPECT_EQ(t.encode("abd"), (Tokens{257, 'd'}));
   EXPECT_EQ(t.encode("aaa"), (Tokens{259}));        // (a a) a
   EXPECT_EQ(t.encode("aaaa"), (Tokens{258, 258}));  // both pairs before any triple
@@ -63,9 +63,8 @@ TEST_F(Tokenizers, TakeAWholePieceWhereTheFileSaysSo) {
 }
 
 TEST_F(Tokenizers, FindSpecialTokensOnlyWhereAskedTo) {
-  const SmallTokenizer small{
-      .merges = {{"<", "|"}},
-      .added = R"([{"id":300,"content":"<|end|>","special":true,"normalized":false},
+  const SmallTokenizer small{.merges = {{"<", "|"}},
+                             .added = R"([{"id":300,"content":"<|end|>","special":true,"normalized":false},
                    {"id":301,"content":"<|end|>>","special":true,"normalized":false},
                    {"id":302,"content":"of","special":false,"normalized":true}])"};
   const Tokenizer t = from_json(small);
@@ -89,16 +88,22 @@ TEST_F(Tokenizers, RepairBrokenUtf8AsPythonDoes) {
   const Tokenizer t = from_json({});
   const std::string r = "\xEF\xBF\xBD";
   const std::pair<std::string, std::string> cases[] = {
-      {"a\xff\xfe" "b", "a" + r + r + "b"},
+      {"a\xff\xfe"
+       "b",
+       "a" + r + r + "b"},
       {"\xc3", r},
-      {"\xe2\x82", r},                       // the beginning of one character
-      {"\xe2\x82" "a", r + "a"},
+      {"\xe2\x82", r},  // the beginning of one character
+      {"\xe2\x82"
+       "a",
+       r + "a"},
       {"\xf0\x9f\x98\xf0\x9f\x98\x80", r + "\xf0\x9f\x98\x80"},
-      {"\xed\xa0\x80", r + r + r},           // a surrogate
-      {"\xc0\xaf", r + r},                   // overlong
+      {"\xed\xa0\x80", r + r + r},  // a surrogate
+      {"\xc0\xaf", r + r},          // overlong
       {"\xe0\x80\x80", r + r + r},
-      {"\xf4\x90\x80\x80", r + r + r + r},   // past U+10FFFF
-      {"12345678\x80" "12345678", "12345678" + r + "12345678"},
+      {"\xf4\x90\x80\x80", r + r + r + r},  // past U+10FFFF
+      {"12345678\x80"
+       "12345678",
+       "12345678" + r + "12345678"},
       {"na\xc3\xafve \xe2\x82\xac \xf4\x8f\xbf\xbf", "na\xc3\xafve \xe2\x82\xac \xf4\x8f\xbf\xbf"},
   };
   for (const auto& [broken, repaired] : cases) {
@@ -116,9 +121,8 @@ TEST_F(Tokenizers, GiveASpaceToATextThatBeginsWithNone) {
 }
 
 TEST_F(Tokenizers, CutByOnePatternAfterTheOther) {
-  const Tokenizer t = from_json(
-      {.merges = {{"1", "2"}, {"12", "3"}, {"a", "1"}, {".", "."}},
-       .pre_tokenizer = R"({"type":"Sequence","pretokenizers":[
+  const Tokenizer t = from_json({.merges = {{"1", "2"}, {"12", "3"}, {"a", "1"}, {".", "."}},
+                                 .pre_tokenizer = R"({"type":"Sequence","pretokenizers":[
          {"type":"Digits","individual_digits":false},
          {"type":"Split","pattern":{"Regex":"[0-9]{1,2}"},"behavior":"Isolated","invert":false},
          {"type":"Split","pattern":{"String":"."},"behavior":"Isolated","invert":false},
@@ -235,8 +239,8 @@ TEST_F(Tokenizers, RefuseMalformedListsOfTiktoken) {
 
 TEST_F(Tokenizers, RefusePatternsThatEnginesReadDifferently) {
   const std::string all = SmallTokenizer{}.tiktoken();
-  for (const char* pattern : {R"(\w+)", R"([\w']+)", R"(\bx)", R"([a&&b])", R"([a[bc]])", R"([a--b])", R"(\Qx\E)",
-                              R"(x\1)", "[]", "[^]a]"})
+  for (const char* pattern : {R"(\w+)", R"([\w']+)", R"(\bx)", R"([a&&b])", R"([a[bc]])", R"([a--b])",
+                              R"(\Qx\E)", R"(x\1)", "[]", "[^]a]"})
     EXPECT_NE(error_of(all, {.pattern = pattern}).find("which engines read differently"), std::string::npos)
         << pattern;
   for (const char* pattern : {"(x", "\\", "[a", R"(\p{Nowhere})", R"(\p{L)"})

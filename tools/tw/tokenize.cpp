@@ -107,16 +107,18 @@ LoadedTokenizer load(const TokenizeInput& in) {
   nn::Tokenizer tokenizer = nn::load_tokenizer(in.tokenizer, options);
   if (!text.empty()) {
     if (const auto token = tokenizer.find(text)) return {tokenizer, *token};
-    throw Error(fmt::format("--end-of-text {}: the tokenizer has no such token; --end-of-text '{}=NUMBER' adds "
-                            "it, {} is the next number",
-                            text, text, tokenizer.size()));
+    throw Error(
+        fmt::format("--end-of-text {}: the tokenizer has no such token; --end-of-text '{}=NUMBER' adds "
+                    "it, {} is the next number",
+                    text, text, tokenizer.size()));
   }
   // GPT's, Llama 3's, Llama 2's and Gemma's.
   for (const char* usual : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"})
     if (const auto token = tokenizer.find(usual)) return {tokenizer, *token};
-  throw Error(fmt::format("{} has no end-of-text token of a usual name: --end-of-text TEXT says which it is, "
-                          "and --end-of-text '<|endoftext|>={}' adds one",
-                          in.tokenizer, tokenizer.size()));
+  throw Error(
+      fmt::format("{} has no end-of-text token of a usual name: --end-of-text TEXT says which it is, "
+                  "and --end-of-text '<|endoftext|>={}' adds one",
+                  in.tokenizer, tokenizer.size()));
 }
 
 std::string progress_text(std::uint64_t done, std::uint64_t all, double seconds) {
@@ -136,9 +138,10 @@ class HeldOut {
         count_(static_cast<Index>(std::llround(part * static_cast<double>(documents)))) {
     if (part > 0) count_ = std::max<Index>(count_, 1);
     if (count_ >= static_cast<Index>(documents))
-      throw Error(fmt::format("--validation {}: {} of {} documents would validate, and none be left to learn; "
-                              "--validation 0 holds none out",
-                              part, count_, documents));
+      throw Error(
+          fmt::format("--validation {}: {} of {} documents would validate, and none be left to learn; "
+                      "--validation 0 holds none out",
+                      part, count_, documents));
   }
   bool operator()(std::uint64_t document) const { return order_(static_cast<Index>(document)) < count_; }
 
@@ -181,8 +184,9 @@ Done encode_all(DocumentReader& reader, const LoadedTokenizer& loaded, const Tok
               tokens[i] = loaded.tokenizer.encode(document_text(documents[i], in.field));
             } catch (const Error& e) {
               const std::string said = without_place(e);
-              throw Error(said.starts_with(documents[i].path) ? said
-                                                              : fmt::format("{}: {}", documents[i].path, said));
+              throw Error(said.starts_with(documents[i].path)
+                              ? said
+                              : fmt::format("{}: {}", documents[i].path, said));
             }
         },
         1);
@@ -238,7 +242,8 @@ void tokenize(const TokenizeInput& in) {
   std::string text;
   for (const Part* each : {&train, &validation})
     if (each->documents > 0)
-      text += fmt::format("{:10}  {:12} tokens of {} documents\n", each->name, each->tokens(), each->documents);
+      text +=
+          fmt::format("{:10}  {:12} tokens of {} documents\n", each->name, each->tokens(), each->documents);
   text += fmt::format("vocabulary {}, end of text {}; {:.2f} bytes a token, {:.1f} MB/s\n",
                       loaded.tokenizer.size(), loaded.end_of_text,
                       static_cast<double>(done.bytes) / static_cast<double>(tokens),
@@ -264,8 +269,9 @@ void add_tokenize(CLI::App& app) {
   sub->add_option("--pattern", in->pattern,
                   "How text is cut, for a tiktoken file: gpt2, cl100k, o200k or a regular expression")
       ->type_name("PATTERN");
-  sub->add_option("--end-of-text", in->end_of_text,
-                  "The token behind each document: its text; TEXT=NUMBER adds one (default: by its usual name)")
+  sub->add_option(
+         "--end-of-text", in->end_of_text,
+         "The token behind each document: its text; TEXT=NUMBER adds one (default: by its usual name)")
       ->type_name("TOKEN");
   sub->add_option("--field", in->field, "The text's field in the objects of .jsonl files")->type_name("NAME");
   sub->add_option("--validation", in->validation, "The part of the documents that is held out; 0: none")

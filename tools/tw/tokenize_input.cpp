@@ -36,9 +36,7 @@ std::string_view take_line(std::string_view text, std::size_t& at) {
   return line;
 }
 
-bool is_blank(std::string_view line) {
-  return line.find_first_not_of(" \t\r") == std::string_view::npos;
-}
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 }  // namespace
 
@@ -51,8 +49,8 @@ std::string document_text(const Document& document, const std::string& field) {
     if (found == object.end()) {
       std::string fields;
       for (const auto& [name, value] : object.items()) fields += (fields.empty() ? "" : ", ") + name;
-      throw Error(
-          fmt::format("it has no field \"{}\" (--field); it has: {}", field, fields.empty() ? "none" : fields));
+      throw Error(fmt::format("it has no field \"{}\" (--field); it has: {}", field,
+                              fields.empty() ? "none" : fields));
     }
     if (!found->is_string())
       throw Error(fmt::format("its field \"{}\" is no text: {}", field, found->type_name()));

@@ -1,4 +1,5 @@
-// tw tokenize as a user meets it: shards of texts, folders and lines, what is held out, mistakes, interruption.
+// tw tokenize as a user meets it: shards of texts, folders and lines, what is held out, mistakes,
+// interruption.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -56,8 +57,8 @@ TEST_F(Tokenize, WritesTextsAndLinesInTheOrderOfTheirPaths) {
   // GPT-2's letters: "!" is token 1, behind the end of text.
   const auto letter = [](char c) { return static_cast<std::uint16_t>(c - '!' + 1); };
   EXPECT_EQ(tokens("out/x/train/00000.tokens"),
-            (std::vector<std::uint16_t>{letter('A'), 0, letter('B'), 0, letter('C'), 0, letter('D'), letter('!'),
-                                        0, letter('B'), 0}));
+            (std::vector<std::uint16_t>{letter('A'), 0, letter('B'), 0, letter('C'), 0, letter('D'),
+                                        letter('!'), 0, letter('B'), 0}));
   EXPECT_FALSE(fs::exists(path("out/x/validation")));
   EXPECT_EQ(std::distance(fs::directory_iterator(path("out")), {}), 1);
 }
@@ -88,7 +89,8 @@ TEST_F(Tokenize, ReadsTiktokenFilesWithAnEndOfTextOfTheirOwn) {
   write("texts/a.txt", "ab");
   write("texts/small.tiktoken", "YQ== 0\nYg== 1\n");
   const std::string arguments =
-      "tokenize texts/a.txt --tokenizer texts/small.tiktoken --validation 0 --out out/t --quiet --pattern gpt2 ";
+      "tokenize texts/a.txt --tokenizer texts/small.tiktoken --validation 0 --out out/t --quiet --pattern "
+      "gpt2 ";
   const Outcome without = run_tw(arguments);
   EXPECT_EQ(without.exit_code, 2);
   EXPECT_TRUE(contains(without.output, "--end-of-text '<|endoftext|>=2' adds one")) << without.output;
@@ -105,9 +107,12 @@ TEST_F(Tokenize, MistakesSayWhatToDoAndLeaveNothing) {
   write("texts/other.md", "a");
   fs::create_directories(path("texts/empty"));
   const std::string rest = " --validation 0 --out out";
-  expect_mistake("texts/bad.jsonl" + rest, "texts/bad.jsonl line 2: it has no field \"text\" (--field); it has: id");
-  expect_mistake("texts/worse.jsonl" + rest, "texts/worse.jsonl line 2: its field \"text\" is no text: number");
-  expect_mistake("texts/broken.jsonl" + rest, "texts/broken.jsonl line 2: it cannot be read: its JSON ends too early");
+  expect_mistake("texts/bad.jsonl" + rest,
+                 "texts/bad.jsonl line 2: it has no field \"text\" (--field); it has: id");
+  expect_mistake("texts/worse.jsonl" + rest,
+                 "texts/worse.jsonl line 2: its field \"text\" is no text: number");
+  expect_mistake("texts/broken.jsonl" + rest,
+                 "texts/broken.jsonl line 2: it cannot be read: its JSON ends too early");
   expect_mistake("texts/other.md" + rest, "a .txt file, a .jsonl file or a folder of them is wanted");
   expect_mistake("texts/empty" + rest, "has no .txt and no .jsonl file");
   expect_mistake("nowhere.txt" + rest, "nowhere.txt: it cannot be opened");
@@ -130,10 +135,11 @@ TEST_F(Tokenize, AnInterruptedRunStoresNothing) {
   for (int i = 0; i < 3000; ++i) file << line << "\"}\n";  // 60 MB, seconds of work
   file.close();
   const Outcome cut = run_tw(
-      fmt::format("tokenize texts/long.jsonl --tokenizer '{}' --threads 1 --out out/i & pid=$!; for i in $(seq "
-                  "1200); do ls out/i.*.tmp/train >/dev/null 2>&1 && break; sleep 0.02; done; "
-                  "kill -TERM $pid; wait $pid )",
-                  kTokenizer),
+      fmt::format(
+          "tokenize texts/long.jsonl --tokenizer '{}' --threads 1 --out out/i & pid=$!; for i in $(seq "
+          "1200); do ls out/i.*.tmp/train >/dev/null 2>&1 && break; sleep 0.02; done; "
+          "kill -TERM $pid; wait $pid )",
+          kTokenizer),
       "(");
   EXPECT_EQ(cut.exit_code, 130) << cut.output;
   EXPECT_TRUE(contains(cut.output, "interrupted; nothing was stored")) << cut.output;

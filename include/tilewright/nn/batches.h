@@ -11,8 +11,8 @@
 #pragma GCC visibility push(default)
 namespace tilewright::nn {
 
-// tokens and, one place on, the targets: both i32 (rows, length). Of packed_batch() the number of each token's
-// document within its row, from 0, and its place in that document as well, i32 (rows, length): what
+// tokens and, one place on, the targets: both i32 (rows, length). Of packed_batch() the number of each
+// token's document within its row, from 0, and its place in that document as well, i32 (rows, length): what
 // document_mask() takes, and what positions are looked up by.
 struct Batch {
   Tensor tokens, targets;
@@ -35,9 +35,9 @@ struct BatchOptions {
 // The windows of `length` tokens, side by side from the first token on, each with the token that follows it.
 // What is left at the end is in none.
 Index window_count(const TokenShards& tokens, Index length);
-// The first token of each row of a batch of shuffled windows. Rows are counted through all batches and epochs:
-// row k is the window that stands at k mod n in the Permutation of all n windows by the seed and the epoch
-// k / n, so that each window comes once per epoch. Throws Error where there is no window.
+// The first token of each row of a batch of shuffled windows. Rows are counted through all batches and
+// epochs: row k is the window that stands at k mod n in the Permutation of all n windows by the seed and the
+// epoch k / n, so that each window comes once per epoch. Throws Error where there is no window.
 std::vector<Index> shuffled_places(const TokenShards& tokens, const BatchOptions& options,
                                    std::uint64_t number, const Location& where = Location::current());
 // The windows at these places. Throws Error where there is no window, and as TokenShards::read().

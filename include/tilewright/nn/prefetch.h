@@ -15,7 +15,8 @@ struct PrefetchOptions {
   int ahead = 2;            // batches that may wait to be taken
 };
 
-// A batch, and how long next() waited for it: where that is a good part of a step, the loader is what is slow.
+// A batch, and how long next() waited for it: where that is a good part of a step, the loader is what is
+// slow.
 struct PrefetchedBatch {
   Batch batch;
   std::uint64_t number = 0;
@@ -31,7 +32,6 @@ class Prefetch {
   // Waits for the batch that is being made; those that nobody took are dropped.
   ~Prefetch();
   Prefetch(Prefetch&& from) noexcept;
-  Prefetch& operator=(Prefetch&& from) noexcept;
   // The next batch. What `make` threw is thrown here in its batch's place, and at every call after.
   PrefetchedBatch next();
 

@@ -48,21 +48,20 @@ class TokenShards {
 };
 
 struct TokenShardOptions {
-  std::string folder;                             // made where it is not there
-  Index vocabulary = 0;                           // up to 65536, tokens have two bytes in the files
-  std::optional<std::int32_t> end_of_text = {};   // put behind each document
-  Index shard_tokens = 100'000'000;               // of a file; the last one has what is left
+  std::string folder;                            // made where it is not there
+  Index vocabulary = 0;                          // up to 65536, tokens have two bytes in the files
+  std::optional<std::int32_t> end_of_text = {};  // put behind each document
+  Index shard_tokens = 100'000'000;              // of a file; the last one has what is left
 };
 
-// Writes "00000.tokens", "00001.tokens" …: each is written under another name beside, and gets its own when it
-// is whole. Not for two threads at once.
+// Writes "00000.tokens", "00001.tokens" …: each is written under another name beside, and gets its own when
+// it is whole. Not for two threads at once.
 class TokenShardWriter {
  public:
   // Throws Error on numbers that make no shards, and where the folder has shards already.
   explicit TokenShardWriter(const TokenShardOptions& options, const Location& where = Location::current());
   ~TokenShardWriter();  // without finish(), the shard that was not full is gone
   TokenShardWriter(TokenShardWriter&& from) noexcept;
-  TokenShardWriter& operator=(TokenShardWriter&& from) noexcept;
   // A document; one may go over from a shard to the next. Throws Error on a token past the vocabulary, and
   // where the file cannot be written.
   void add(const std::vector<std::int32_t>& document, const Location& where = Location::current());

@@ -55,8 +55,8 @@ class Tokenizer {
 
 // Reads a tokenizer.json or a tiktoken file. Of a tokenizer.json: a BPE model behind a ByteLevel
 // pre-tokenizer, alone or after Split (by a regular expression or a text, Isolated) and Digits; added tokens.
-// What puts tokens in front of a text or cuts and pads it (post_processor, truncation, padding) is left to the
-// caller. Throws Error where the file is malformed, and naming the field where it is of another kind.
+// What puts tokens in front of a text or cuts and pads it (post_processor, truncation, padding) is left to
+// the caller. Throws Error where the file is malformed, and naming the field where it is of another kind.
 Tokenizer load_tokenizer(const std::string& path, const TokenizerOptions& options = {},
                          const Location& where = Location::current());
 
