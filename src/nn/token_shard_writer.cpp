@@ -37,6 +37,7 @@ struct TokenShardWriter::Impl {
     if (!made) throw Error(fmt::format("{}: {}", path, made.error().message));
     file.emplace(std::move(made).value());
     header.count = header.documents = 0;
+    waiting.reserve(kWriteBytes + sizeof(std::uint32_t));
     sum = Hasher();
     must_work(file->write(std::string(kShardHeaderBytes, '\0')), path);
   }

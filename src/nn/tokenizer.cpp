@@ -247,7 +247,7 @@ void add_special(formats::TokenizerFile& file, const std::vector<SpecialToken>& 
   }
 }
 
-// Two texts of one number, or two numbers of one text, would not be the same when read back.
+// Two texts of one number, or two numbers of one text, would not come back as what they were.
 void check_added(const formats::TokenizerFile& file) {
   std::unordered_map<std::uint32_t, std::string_view> by_number;
   std::unordered_map<std::string_view, std::uint32_t> by_text;
@@ -269,9 +269,7 @@ Tokenizer load_tokenizer(const std::string& path, const TokenizerOptions& option
     formats::TokenizerFile read = parse(formats::text(file->bytes()), options);
     add_special(read, options.special);
     check_added(read);
-    Tokenizer tokenizer;
-    tokenizer.impl_ = std::make_shared<const Tokenizer::Impl>(std::move(read));
-    return tokenizer;
+    return Tokenizer(std::make_shared<const Tokenizer::Impl>(std::move(read)));
   });
 }
 

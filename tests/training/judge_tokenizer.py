@@ -14,8 +14,11 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".cache/tokenizers"))  # scripts/setup.sh test
-import tiktoken
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+try:
+    import tiktoken
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+except ImportError as error:
+    sys.exit(f"judge_tokenizer: {error}; scripts/setup.sh test installs it")
 
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 # As their files have them: GPT-2, Llama 3 and GPT-4, GPT-4o, as of tiktoken 0.14 and of the tokenizer.json of Llama 3.
