@@ -154,6 +154,7 @@ TEST_F(Tokenizers, AreSharedByThreads) {
   for (int i = 0; i < 2000; ++i) text += "abc ab " + std::to_string(i) + "\n";
   const Tokens alone = t.encode(text);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
       for (int round = 0; round < 5; ++round) EXPECT_EQ(t.encode(text), alone);
