@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what this project needs and the machine lacks: Debian packages (as root or through sudo), and for the tests
-# NVRTC from PyPI into .cache/nvrtc, where no CUDA is installed. Does nothing, quickly, where all is there.
+# from PyPI NVRTC into .cache/nvrtc, where no CUDA is installed, and the judges of tokenizers into .cache/tokenizers. Does
+# nothing, quickly, where all is there.
 # Usage: scripts/setup.sh [build] [test] [lint] [clang] [docs] [peers]      (default: build)
 # `docs` is what `make docs` makes the site with: Sphinx and its theme from PyPI into .cache/docs, as Debian 12's furo has a broken script.
 # `peers` is wanted by no build and no test: PyTorch with its compiler in .cache/peers (1.7 GB), which
@@ -9,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=(g++ cmake make ninja-build ccache git
-  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libzip-dev libopenblas0
+  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libzip-dev libpcre2-dev libopenblas0
   llvm-19-dev libclang-19-dev libclang-cpp19-dev # the CPU backend's compiler, in the process
   gnuplot-nox                 # plots, at run time
   libgtest-dev libgmock-dev python3)
@@ -61,6 +62,17 @@ install_nvrtc() {
   mv .cache/nvrtc.part .cache/nvrtc
 }
 
+# Debian's python3 runs the test. --no-deps: what they download vocabularies with is left out.
+install_tokenizers() {
+  local into=.cache/tokenizers
+  [ ! -d "$into" ] || return 0
+  echo "setup: installing tokenizers and tiktoken into $into"
+  rm -rf "$into.part"
+  /usr/bin/python3 -m pip install --quiet --no-deps --only-binary=:all: --root-user-action=ignore \
+    --target "$into.part" tokenizers==0.23.3 tiktoken==0.14.0 regex
+  mv "$into.part" "$into"
+}
+
 # The newest PyTorch that the lab is known to run with. --no-deps leaves out 3 GB of CUDA: what the wheel cannot
 # be imported without is named here, and a machine with a GPU has the rest (CUDA 13, cuDNN 9) or a PyTorch of its own.
 install_peers() {
@@ -107,7 +119,10 @@ for part; do
 done
 install_packages "${packages[@]}"
 for part; do
-  if [ "$part" = test ]; then install_nvrtc; fi
+  if [ "$part" = test ]; then
+    install_nvrtc
+    install_tokenizers
+  fi
   if [ "$part" = docs ]; then install_docs; fi
   if [ "$part" = peers ]; then install_peers; fi
 done

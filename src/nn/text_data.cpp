@@ -1,5 +1,4 @@
-// Tokens of text, and batches of them.
-#include <tilewright/base/philox.h>
+// Bytes as tokens.
 #include <tilewright/nn/text_data.h>
 
 #include <fmt/format.h>
@@ -41,26 +40,6 @@ std::string ByteVocabulary::decode(const std::vector<std::int32_t>& tokens, cons
     text.push_back(bytes_[static_cast<std::size_t>(token)]);
   }
   return text;
-}
-
-Batch random_batch(Context& ctx, const std::vector<std::int32_t>& tokens, Index rows, Index length,
-                   std::uint64_t seed, std::uint64_t number, const Location& where) {
-  if (rows < 1 || length < 1 || static_cast<Index>(tokens.size()) <= length)
-    throw Error(fmt::format("random_batch: {} tokens give no {} rows of {} with the token that follows each",
-                            tokens.size(), rows, length),
-                where);
-  const std::uint64_t places = tokens.size() - static_cast<std::size_t>(length);
-  std::vector<std::int32_t> own, next;
-  for (Index row = 0; row < rows; ++row) {
-    const auto words =
-        philox4x32(seed, number * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row));
-    const std::uint64_t drawn = std::uint64_t{words[0]} << 32 | words[1];
-    const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(drawn % places);
-    own.insert(own.end(), first, first + length);
-    next.insert(next.end(), first + 1, first + 1 + length);
-  }
-  return {ctx.from(own, {rows, length}, DType::i32, where),
-          ctx.from(next, {rows, length}, DType::i32, where)};
 }
 
 }  // namespace tilewright::nn

@@ -9,8 +9,11 @@
 #include "formats/safetensors_index.h"
 
 #include <tilewright/base/error.h>
+#include <tilewright/nn/tokenizer.h>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -19,6 +22,9 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "nn/token_shard_header.h"
+#include "training/small_tokenizer.h"
 
 namespace {
 
@@ -37,7 +43,7 @@ void touch(Bytes bytes) {
 
 void must(bool holds, const char* what) {
   if (holds) return;
-  fmt::print("formats_fuzz: {}\n", what);
+  fmt::print(stderr, "formats_fuzz: {}\n", what);
   std::abort();
 }
 
@@ -119,6 +125,48 @@ void read_safetensors(Bytes file) {
     touch(part(file, e.begin, e.bytes, "a tensor"));
 }
 
+test::SmallTokenizer small_tokenizer() {
+  return {.merges = {{"a", "b"}, {"b", "c"}, {"ab", "c"}, {" ", "a"}},
+          .model = R"(,"ignore_merges":true)",
+          .pre_tokenizer = R"({"type":"Sequence","pretokenizers":[
+            {"type":"Split","pattern":{"Regex":"\\s+(?!\\S)|[^\\r\\n\\p{L}]?\\p{L}{1,3}"},"behavior":"Isolated"},
+            {"type":"ByteLevel","add_prefix_space":false,"use_regex":true}]})",
+          .added = R"([{"id":300,"content":"<|end|>","special":true,"normalized":false}])"};
+}
+
+// Reads it as a file, and encodes with what it gives.
+void read_tokenizer(Bytes bytes, const std::string& pattern) {
+  const int file = ::memfd_create("tokenizer", 0);
+  must(::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "no file in memory");
+  const std::string path = fmt::format("/proc/self/fd/{}", file);
+  try {
+    const nn::Tokenizer tokenizer = nn::load_tokenizer(path, {.pattern = pattern});
+    for (const std::int32_t token :
+         tokenizer.encode("abc ab\xc3\xa9\xff  c<|end|> 12", nn::SpecialTokens::as_tokens))
+      must(token >= 0 && token < tokenizer.size(), "a token past the vocabulary");
+  } catch (...) {
+    ::close(file);
+    throw;
+  }
+  ::close(file);
+}
+
+// The header's checksum is made right, so that what it says is looked at.
+void read_token_shard(Bytes file) {
+  std::string bytes(text(file));
+  if (bytes.size() >= nn::kShardHeaderBytes) {
+    const std::uint64_t sum = hash_bytes(bytes.data(), 56).low;
+    bytes.replace(56, 8, std::string(reinterpret_cast<const char*>(&sum), 8));
+  }
+  const nn::TokenShardHeader header = nn::parse_token_shard(bytes_of(bytes));
+  must(header.count * header.width == bytes.size() - nn::kShardHeaderBytes, "tokens that are not there");
+}
+
+std::vector<std::string> token_shards() {
+  return {nn::to_bytes({.width = 2, .count = 3, .vocabulary = 9, .end_of_text = 8}) + "abcdef",
+          nn::to_bytes({.width = 4, .count = 1, .vocabulary = 90'000}) + "abcd"};
+}
+
 std::vector<Format> all_formats() {
   return {{"npy", npy_files(), [](Bytes file) { touch_array(*read_npy(file)); }},
           {"npz", npz_files(), read_npz},
@@ -126,7 +174,10 @@ std::vector<Format> all_formats() {
           {"index",
            {safetensors_index({{"a", "m-00001-of-00002.safetensors"}, {"b", "m-00002-of-00002.safetensors"}},
                               12)},
-           [](Bytes file) { (void)parse_safetensors_index(file); }}};
+           [](Bytes file) { (void)parse_safetensors_index(file); }},
+          {"tokenizer_json", {small_tokenizer().json()}, [](Bytes file) { read_tokenizer(file, ""); }},
+          {"tiktoken", {small_tokenizer().tiktoken()}, [](Bytes file) { read_tokenizer(file, "cl100k"); }},
+          {"tokens", token_shards(), read_token_shard}};
 }
 
 class Mutator {
@@ -229,7 +280,7 @@ int main(int argc, char** argv) {
   std::string wanted = "all", shard = "0/1";
   std::uint64_t seed = 1;
   double seconds = 1;
-  app.add_option("--format", wanted, "npy, npz, safetensors, index, all");
+  app.add_option("--format", wanted, "npy, npz, safetensors, index, tokenizer_json, tiktoken, tokens, all");
   app.add_option("--seed", seed, "of the mutations");
   app.add_option("--shard", shard, "i/n: of n seeds, beginning with --seed, the i-th");
   app.add_option("--seconds", seconds, "for each format");

@@ -20,6 +20,7 @@ void add_explain(CLI::App& app);
 void add_kernel(CLI::App& app);
 void add_man(CLI::App& app);
 void add_roofline(CLI::App& app);
+void add_tokenize(CLI::App& app);
 void add_train(CLI::App& app);
 
 }  // namespace tilewright::tw

@@ -99,6 +99,7 @@ int run(int argc, char** argv) {
   tilewright::tw::add_explain(app);
   tilewright::tw::add_kernel(app);
   tilewright::tw::add_bench(app);
+  tilewright::tw::add_tokenize(app);
   tilewright::tw::add_train(app);
   tilewright::tw::add_cache(app);
   tilewright::tw::add_doctor(app);

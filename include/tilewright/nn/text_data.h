@@ -1,7 +1,7 @@
-// Text as tokens, and batches drawn from it by number: the batch of a step depends on the seed and the step
-// alone, so that a training that is taken up again sees what it would have seen.
+// A text's bytes as tokens; tokenizer.h has larger ones, and batches.h makes batches of them.
 #pragma once
 
+#include <tilewright/nn/batches.h>
 #include <tilewright/tensor/tensor.h>
 
 #include <cstdint>
@@ -29,17 +29,6 @@ class ByteVocabulary {
  private:
   std::string bytes_;
 };
-
-// tokens and, one place on, the targets: both i32 (rows, length).
-struct Batch {
-  Tensor tokens, targets;
-};
-
-// Rows of `length` tokens, from places that Philox draws of the seed and the number of the batch: with equal
-// seeds the n-th batch is the same in every process. Throws Error where there are not more tokens than a row
-// has.
-Batch random_batch(Context& ctx, const std::vector<std::int32_t>& tokens, Index rows, Index length,
-                   std::uint64_t seed, std::uint64_t number, const Location& where = Location::current());
 
 }  // namespace tilewright::nn
 #pragma GCC visibility pop
