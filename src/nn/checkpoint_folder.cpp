@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -168,6 +169,12 @@ void CheckpointFolder::save(std::shared_ptr<const HostCopy> copy, std::int64_t s
 
 void CheckpointFolder::wait() {
   if (state_->writing.valid()) state_->writing.get();
+}
+
+void CheckpointFolder::check() {
+  if (state_->writing.valid() &&
+      state_->writing.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+    wait();
 }
 
 List<CheckpointFolder::Entry> CheckpointFolder::entries() const {

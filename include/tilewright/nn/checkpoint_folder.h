@@ -52,6 +52,8 @@ class CheckpointFolder {
             const Location& where = Location::current());
   // Until nothing is being written. Throws Error, with the line of the save, where the one under way failed.
   void wait();
+  // The same where it has ended; waits for nothing.
+  void check();
 
   // What load() gives.
   template <class T>
