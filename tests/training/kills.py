@@ -23,6 +23,10 @@ def text():
     return "".join(f"the quick brown fox {i} jumps over the lazy dog\n" for i in range(60))
 
 
+def unfinished(run):
+    return {name for name in os.listdir(run) if name.endswith(".tmp")} if run.exists() else set()
+
+
 class Trainings:
     def __init__(self, arguments, folder):
         self.folder = folder
@@ -45,14 +49,14 @@ class Trainings:
     def whole(self, run):
         subprocess.run(self.command(run), check=True, stdout=subprocess.DEVNULL)
 
-    # Waits for a moment to kill at. False where the process ends before it comes.
-    def moment(self, process, run):
+    # Waits for a moment to kill at, with what earlier processes left. False where the process ends before.
+    def moment(self, process, run, left):
         end = time.monotonic() + self.random.uniform(0, self.longest_s)
         aimed = self.random.random() < 0.5
         while time.monotonic() < end or aimed:
             if process.poll() is not None:
                 return False
-            if aimed and run.exists() and any(name.endswith(".tmp") for name in os.listdir(run)):
+            if aimed and unfinished(run) - left:
                 time.sleep(self.random.uniform(0, 0.01))
                 return True
             time.sleep(0.0005 if aimed else 0.005)
@@ -61,14 +65,15 @@ class Trainings:
     # A training killed until it ends, or until there were enough kills: then it runs to its end.
     def killed(self, run, kills):
         while True:
+            left = unfinished(run)
             process = subprocess.Popen(self.command(run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            if self.kills < kills and self.moment(process, run):
+            if self.kills < kills and self.moment(process, run, left):
                 process.kill()
                 self.kills += 1
                 if not run.exists() or not (run / "manifest").exists():
                     self.before_first += 1
-                if run.exists() and any(name.endswith(".tmp") for name in os.listdir(run)):
-                    self.during_writes += 1
+                process.wait()
+                self.during_writes += bool(unfinished(run) - left)
             said = process.communicate()[1]
             self.lost += [line for line in said.splitlines() if "lost" in line]
             if process.returncode == 0:

@@ -157,9 +157,7 @@ void train(TrainInput in) {
 void add_train(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("train", "Train a model from a text");
   auto in = std::make_shared<TrainInput>();
-  sub->add_option("recipe", in->recipe, "char: a model of the bytes of a text")
-      ->required()
-      ->type_name("RECIPE");
+  sub->add_option("recipe", in->recipe, "char: a model of the bytes of a text")->type_name("RECIPE");
   sub->add_option("--data", in->data, "The text to learn; its last tenth validates")->type_name("FILE");
   sub->add_flag("--small", in->small, "The recipe's small form, for a CPU");
   sub->add_option("--steps", in->steps, "How many (default: the recipe's)")->check(CLI::PositiveNumber);
@@ -189,7 +187,10 @@ void add_train(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   add_output_options(*sub, in->output, "a line with an object for each report");
   sub->footer(kMfuFormula);
-  sub->callback([in] { train(*in); });
+  add_train_report(*sub);
+  sub->callback([in, sub] {
+    if (sub->get_subcommands().empty()) train(*in);
+  });
 }
 
 }  // namespace tilewright::tw

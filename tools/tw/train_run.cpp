@@ -201,7 +201,8 @@ Metadata TrainRun::words() const {
 void TrainRun::resume(const TrainState& state, const Metadata& words, Index step) {
   for (const auto& [key, own] : this->words())
     if (const std::string saved = nn::detail::word_of(words, key); key != "best_val_loss" && saved != own)
-      throw Error(fmt::format("the checkpoint is of another training: its {} is {}, and this one's is {}", key, saved, own));
+      throw Error(fmt::format("the checkpoint is of another training: its {} is {}, and this one's is {}",
+                              key, saved, own));
   best_ = std::stod(nn::detail::word_of(words, "best_val_loss"));
   // What a file gives is read-only, and a step writes over its state.
   state_ = map_tensors([](const Tensor& t) { return t + 0.f; }, state);
