@@ -70,7 +70,7 @@ class CheckpointFolderTest : public testing::Test {
     for (const std::string& part : lost) EXPECT_NE(found->lost.find(part), std::string::npos) << found->lost;
   }
 
-  Context ctx_{{.cache_directory = ""}};
+  Context ctx_{{.device = "reference", .cache_directory = ""}};
   std::string path_ = testing::TempDir() + "tilewright-checkpoints-" + std::to_string(getpid());
 };
 
