@@ -124,7 +124,7 @@ TEST_F(Train, AFullDiskEndsItAndTheOldCheckpointsStay) {
 TEST_F(Train, ANaNEndsItWithItsStepItsBatchAndItsOperation) {
   const Outcome outcome = run_tw(arguments(16) + "--rate 1e10 --out run");
   EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
-  for (const char* part : {"the loss is NaN", "batch ", " of seed 1337: 12 rows of 64 bytes, from byte ",
+  for (const char* part : {"loss is NaN", "batch ", " of seed 1337: 12 rows of 64 bytes, from byte ",
                            "the first operation that made a NaN or an infinity, in step ", " infinit",
                            "lies between", "a lower --rate"})
     EXPECT_TRUE(contains(outcome.output, part)) << part << " is not in\n" << outcome.output;
