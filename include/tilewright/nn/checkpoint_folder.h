@@ -34,6 +34,7 @@ class CheckpointFolder {
   // Waits for the save under way. Its error is told by wait() alone.
   ~CheckpointFolder();
   CheckpointFolder(CheckpointFolder&&) noexcept;
+  // Takes over the other's folder; the save under way into its own ends first.
   CheckpointFolder& operator=(CheckpointFolder&&) noexcept;
 
   // Saves the tree as it is now as the checkpoint of this step: returns when it is copied to the host's
@@ -78,12 +79,12 @@ class CheckpointFolder {
                      found->step, std::move(found->lost)};
   }
 
-  // The checkpoints, oldest first.
   struct Entry {
     std::int64_t step = 0;
     std::string path;
     bool is_best = false;
   };
+  // The checkpoints, oldest first; waits for the save under way.
   List<Entry> entries() const;
 
  private:

@@ -26,6 +26,7 @@ class HostCopy {
   void take(const T& tree, const Location& where = Location::current()) {
     take_tensors(named_tensors(tree), where);
   }
+  // The same of tensors by name.
   void take_tensors(const NamedTensors& tensors, const Location& where = Location::current());
 
   // The tree as it was, in the form of `like`, in memory of its own on the Context's device. Throws Error
@@ -35,10 +36,13 @@ class HostCopy {
   T on(Context& ctx, const T& like, const Location& where = Location::current()) const {
     return with_tensors(like, tensors_on(ctx, where), where);
   }
+  // The tensors as they were, by name, in memory of their own on the Context's device.
   NamedTensors tensors_on(Context& ctx, const Location& where = Location::current()) const;
 
+  // What was taken, a tensor each, in the order of the tree's leaves.
   const List<Entry>& entries() const& { return entries_; }
   List<Entry> entries() && { return std::move(entries_); }
+  // Whether nothing was taken yet.
   bool empty() const { return entries_.empty(); }
 
  private:
