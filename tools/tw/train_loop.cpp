@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/interrupt.h"
+#include "base/plain_message.h"
 
 namespace tilewright::tw {
 
@@ -44,6 +45,16 @@ std::string left_text(double seconds) {
   const auto whole = static_cast<long long>(seconds);
   if (whole >= 3600) return fmt::format("{} h {:02} min left", whole / 3600, whole / 60 % 60);
   return fmt::format("{}:{:02} left", whole / 60, whole % 60);
+}
+
+// What `keep` does with the folder; that it cannot be written is nobody's mistake in asking.
+template <class Keep>
+void in_folder(const Keep& keep) {
+  try {
+    keep();
+  } catch (const Error& error) {
+    throw std::runtime_error(without_place(error));
+  }
 }
 
 std::string memory_text(std::size_t bytes) {
@@ -100,7 +111,7 @@ void TrainLoop::save(bool is_best) {
     return;
   }
   nn::CheckpointFolder& checkpoints = options_.folder->checkpoints();
-  checkpoints.wait();  // nobody reads the copy any more
+  in_folder([&] { checkpoints.wait(); });  // nobody reads the copy any more
   checkpoints.save(training_.keep(), training_.step(), {.words = training_.words(), .is_best = is_best});
   saved_step_ = training_.step();
 }
@@ -112,7 +123,7 @@ void TrainLoop::report() {
                               number_text(report.val_loss)),
                   report.step);
   options_.write(options_.output.as_json() ? to_json(report).dump() + "\n" : to_text(report));
-  if (options_.folder != nullptr) options_.folder->log(to_json(report).dump());
+  if (options_.folder != nullptr) in_folder([&] { options_.folder->log(to_json(report).dump()); });
   save(report.val_loss <= report.best_val_loss);
 }
 
@@ -128,7 +139,7 @@ bool TrainLoop::run() {
       look();
       progress.step(progress_text());
     }
-    if (options_.folder != nullptr) options_.folder->checkpoints().check();
+    if (options_.folder != nullptr) in_folder([&] { options_.folder->checkpoints().check(); });
     training_.advance();
     if (training_.step() % options_.recipe.report_every != 0 && training_.step() != last) continue;
     progress.clear();
@@ -138,7 +149,7 @@ bool TrainLoop::run() {
   progress.clear();
   look();
   if (saved_step_ != training_.step()) save(false);
-  if (options_.folder != nullptr) options_.folder->checkpoints().wait();
+  if (options_.folder != nullptr) in_folder([&] { options_.folder->checkpoints().wait(); });
   return training_.step() >= last;
 }
 

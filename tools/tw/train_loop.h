@@ -24,7 +24,7 @@ class TrainLoop {
 
   // Trains up to the recipe's last step, or to Ctrl-C, with a checkpoint in the end. Whether it got to the
   // end. Throws std::runtime_error where a loss is no number, or a spike is to stop it, with the step, its
-  // batch and the operation; Error where a checkpoint or the log cannot be written.
+  // batch and the operation, and where a checkpoint or the log cannot be written.
   bool run();
 
  private:
