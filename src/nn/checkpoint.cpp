@@ -1,4 +1,9 @@
 // Checkpoints as safetensors files with a checksum.
+#include "nn/checkpoint_file.h"
+
+#include "formats/in_file.h"
+#include "formats/safetensors_writer.h"
+
 #include <tilewright/base/hash.h>
 #include <tilewright/nn/checkpoint.h>
 
@@ -12,35 +17,65 @@ namespace {
 
 constexpr const char* kChecksum = "checksum";  // the key of the sum among the words
 
-// Sums up names, types, shapes and bytes of all tensors, and the words.
-std::string checksum_of(const NamedTensors& tensors, const Metadata& words, const Location& where) {
-  std::vector<const NamedTensor*> by_name;
-  for (const NamedTensor& t : tensors) by_name.push_back(&t);
-  std::sort(by_name.begin(), by_name.end(),
-            [](const NamedTensor* a, const NamedTensor* b) { return a->name < b->name; });
+// What is summed up of a tensor.
+struct Part {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  Hash128 bytes;
+};
+
+std::string checksum_of(std::vector<Part> tensors, Metadata words) {
+  std::sort(tensors.begin(), tensors.end(), [](const Part& a, const Part& b) { return a.name < b.name; });
   Hasher sum;
-  std::vector<std::byte> bytes;
-  for (const NamedTensor* t : by_name) {
-    const DType dtype = t->tensor.dtype(where);
-    bytes.resize(static_cast<std::size_t>(t->tensor.size()) * size_bytes(dtype));
-    t->tensor.read(bytes.data(), dtype, where);
-    sum.add(t->name).add(name(dtype)).add(to_string(t->tensor.shape()));
-    sum.add(hash_bytes(bytes.data(), bytes.size()));
-  }
-  Metadata sorted = words;
-  std::sort(sorted.begin(), sorted.end());
-  for (const auto& [key, value] : sorted)
+  for (const Part& t : tensors) sum.add(t.name).add(name(t.dtype)).add(to_string(t.shape)).add(t.bytes);
+  std::sort(words.begin(), words.end());
+  for (const auto& [key, value] : words)
     if (key != kChecksum) sum.add(key).add(value);
   return to_hex(sum.digest());
 }
 
+std::string checksum_of(const HostCopy& copy, const Metadata& words) {
+  std::vector<Part> parts;
+  parts.reserve(copy.entries().size());
+  for (const HostCopy::Entry& e : copy.entries())
+    parts.push_back({e.name, e.dtype, e.shape, hash_bytes(e.bytes.data(), e.bytes.size())});
+  return checksum_of(std::move(parts), words);
+}
+
+// One tensor after another: there is no second copy of them all.
+std::string checksum_of(const LoadedCheckpoint& loaded, const Location& where) {
+  std::vector<Part> parts;
+  parts.reserve(loaded.tensors.size());
+  HostCopy one;
+  for (const NamedTensor& t : loaded.tensors) {
+    one.take_tensors({t}, where);
+    const HostCopy::Entry& e = one.entries().front();
+    parts.push_back({e.name, e.dtype, e.shape, hash_bytes(e.bytes.data(), e.bytes.size())});
+  }
+  return checksum_of(std::move(parts), loaded.words);
+}
+
 }  // namespace
+
+void write_checkpoint(const std::string& path, const HostCopy& copy, const Metadata& words,
+                      const Location& where) {
+  formats::in_file("save_checkpoint", path, where, [&] {
+    SafetensorsOptions options{.metadata = words};
+    options.metadata.emplace_back(kChecksum, checksum_of(copy, words));
+    std::vector<formats::Written> written;
+    written.reserve(copy.entries().size());
+    for (const HostCopy::Entry& e : copy.entries())
+      written.push_back({e.name, e.dtype, e.shape, [&e] { return formats::KeptBytes{e.bytes, nullptr}; }});
+    formats::write_safetensors(path, std::move(written), options);
+  });
+}
 
 void save_checkpoint(const std::string& path, const NamedTensors& tensors, const Metadata& words,
                      const Location& where) {
-  SafetensorsOptions options{.metadata = words};
-  options.metadata.emplace_back(kChecksum, checksum_of(tensors, words, where));
-  save_safetensors(path, tensors, options, where);
+  HostCopy copy;
+  copy.take_tensors(tensors, where);
+  write_checkpoint(path, copy, words, where);
 }
 
 LoadedCheckpoint load_checkpoint(Context& ctx, const std::string& path, const Location& where) {
@@ -60,12 +95,18 @@ LoadedCheckpoint load_checkpoint(Context& ctx, const std::string& path, const Lo
                     "written by something else; load_safetensors() reads its tensors",
                     path),
         where);
-  if (const std::string now = checksum_of(loaded.tensors, loaded.words, where); now != saved)
+  if (const std::string now = checksum_of(loaded, where); now != saved)
     throw Error(fmt::format("load_checkpoint: {} is damaged: the checksum of what it holds is {}, and was {} "
                             "when it was saved; take an earlier one",
                             path, now, saved),
                 where);
   return loaded;
+}
+
+std::string word_of(const Metadata& words, std::string_view key) {
+  for (const auto& [own, value] : words)
+    if (own == key) return value;
+  return {};
 }
 
 }  // namespace tilewright::nn::detail

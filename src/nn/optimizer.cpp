@@ -50,6 +50,13 @@ Tensor no_steps(const NamedTensors& parameters, const Location& where) {
   return cast(zeros_like(sum(parameters.front().tensor, {}, Keep::no, where), where), DType::f32, where);
 }
 
+void check_decay(double decay, const Location& where) {
+  if (!(decay >= 0 && decay <= 1))
+    throw Error(
+        fmt::format("ema: a decay of {}; it is a number from 0 (the parameters themselves) to 1", decay),
+        where);
+}
+
 std::vector<std::vector<Tensor>> first_slots(const UpdateRule& rule, const NamedTensors& parameters,
                                              const Location& where) {
   std::vector<std::vector<Tensor>> slots;

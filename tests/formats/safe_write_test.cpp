@@ -2,39 +2,19 @@
 #include <tilewright/tilewright.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 
 #include "formats/files.h"
 #include "support/errors.h"
+#include "support/file_size_limit.h"
 
 namespace tilewright {
 namespace {
 
 using test::expect_says;
-
-// No file of this process grows past so many bytes meanwhile: a write fails as on a full disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : ignored_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, ignored_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit before_{};
-  void (*ignored_)(int);
-};
+using test::FileSizeLimit;
 
 class SafeWrite : public ::testing::Test {
  protected:

@@ -22,5 +22,6 @@ void add_man(CLI::App& app);
 void add_roofline(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_train(CLI::App& app);
+void add_train_report(CLI::App& train);
 
 }  // namespace tilewright::tw

@@ -63,7 +63,8 @@ std::string synopsis(const Command& command) {
   std::string line;
   for (const CommandOption& positional : command.positionals)
     line += positional.required ? " " + positional.names.front() : " [" + positional.names.front() + "]";
-  return line + (command.subcommands.empty() ? " [options]" : " subcommand");
+  // One that has both does work of its own.
+  return line + (command.subcommands.empty() || !line.empty() ? " [options]" : " subcommand");
 }
 
 bool alike(const Command& a, const Command& b) {

@@ -2,8 +2,10 @@
 #include "tw/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace tilewright::tw {
@@ -14,7 +16,11 @@ ProgressLine::ProgressLine(std::string who, Progress progress)
 void ProgressLine::step(std::string_view what) {
   if (progress_ == Progress::silent) return;
   clear();
-  fmt::print(stderr, "{}: {}{}", who_, what, terminal_ ? " …" : "\n");
+  std::string line = fmt::format("{}: {}", who_, what);
+  // What is wider than the terminal would stay there: one line is rewritten.
+  if (winsize size{}; terminal_ && ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 2)
+    line.resize(std::min<std::size_t>(line.size(), size.ws_col - 2U));
+  fmt::print(stderr, "{}{}", line, terminal_ ? " …" : "\n");
   std::fflush(stderr);
   shown_ = terminal_;
 }

@@ -4,56 +4,34 @@
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 
-#include "base/interrupt.h"
 #include "tw/arguments.h"
 #include "tw/commands.h"
 #include "tw/output.h"
 #include "tw/subject.h"
-#include "tw/train_folder.h"
-#include "tw/train_run.h"
+#include "tw/train_loop.h"
 
 namespace tilewright::tw {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct TrainInput {
   std::string recipe, data, out, resume;
   std::string device = "cpu", cache = "auto", precision = "f32";
   bool small = false;
   Index steps = 0;  // 0: the recipe's
+  double rate = 0;  // 0: the recipe's
+  Index accumulate = 1;
+  bool stop_on_spike = false;
   std::uint64_t seed = 1337;
   int threads = 0;
   Index sample = 300;  // bytes written at the end
   OutputOptions output;
 };
-
-Json to_json(const TrainReport& r) {
-  return {{"step", r.step},
-          {"train_loss", r.train_loss},
-          {"val_loss", r.val_loss},
-          {"best_val_loss", r.best_val_loss},
-          {"gradient_norm", r.gradient_norm},
-          {"rate", r.rate},
-          {"tokens_per_s", r.tokens_per_s},
-          {"seconds", r.seconds},
-          {"peak_bytes", r.peak_bytes}};
-}
-
-std::string to_text(const TrainReport& r) {
-  return fmt::format(
-      "step {:5}  train {:.4f}  val {:.4f}  best {:.4f}  norm {:6.3f}  rate {:.2e}  {:8.0f} tokens/s  {:.1f} "
-      "s\n",
-      r.step, r.train_loss, r.val_loss, r.best_val_loss, r.gradient_norm, r.rate, r.tokens_per_s, r.seconds);
-}
 
 // Writes what comes at once where it is shown, and all of it at the end into a file.
 class Lines {
@@ -75,48 +53,6 @@ class Lines {
   std::string all_;
 };
 
-std::string left_text(double seconds) {
-  const auto whole = static_cast<long long>(seconds);
-  return fmt::format("{}:{:02} left", whole / 60, whole % 60);
-}
-
-// Trains up to the last step, or to Ctrl-C. Whether it got to the end.
-bool run(TrainRun& training, const TrainInput& in, const TrainRecipe& recipe, TrainFolder* folder,
-         Lines& lines) {
-  InterruptGuard guard;
-  ProgressLine progress("tw train", in.output.progress());
-  const Index last = recipe.schedule.steps;
-  std::string known = "compiling";
-  auto shown = std::chrono::steady_clock::now();
-  double rate = 0;
-  while (training.step() < last && !InterruptGuard::interrupted()) {
-    const auto now = std::chrono::steady_clock::now();
-    if (training.step() == 0 || now - shown > std::chrono::milliseconds(500)) {
-      shown = now;
-      const double left =
-          rate > 0 ? static_cast<double>((last - training.step()) * recipe.rows * recipe.model.context) / rate
-                   : 0;
-      progress.step(fmt::format("step {} of {}, {}{}", training.step(), last, known,
-                                left > 0 ? ", " + left_text(left) : ""));
-    }
-    training.advance();
-    if (training.step() % recipe.report_every != 0 && training.step() != last) continue;
-    const TrainReport report = training.report();
-    rate = report.tokens_per_s;
-    known = fmt::format("loss {:.3f}, {:.0f} tokens/s", report.train_loss, rate);
-    progress.clear();
-    lines.write(in.output.as_json() ? to_json(report).dump() + "\n" : to_text(report));
-    if (folder != nullptr) {
-      folder->log(to_json(report).dump());
-      folder->save(training, report.val_loss <= report.best_val_loss);
-    }
-  }
-  if (training.step() >= last) return true;
-  progress.clear();
-  if (folder != nullptr) folder->save(training, false);
-  return false;
-}
-
 DType compute_type(const std::string& precision) {
   if (precision == "f32") return DType::f32;
   if (precision == "bf16") return DType::bf16;
@@ -126,40 +62,81 @@ DType compute_type(const std::string& precision) {
       precision));
 }
 
+// What the folder of an interrupted training says of it.
+void take_settings(TrainInput& in, const TrainFolder::Settings& s) {
+  if (s.recipe != in.recipe)
+    throw Error(fmt::format("{} trains recipe '{}', not '{}'", in.resume, s.recipe, in.recipe));
+  in.small = s.small;
+  in.seed = s.seed;
+  in.precision = s.precision;
+  if (in.data.empty()) in.data = s.data;
+  in.steps = s.steps;
+  in.accumulate = s.accumulate;
+  in.rate = s.rate;
+}
+
+TrainFolder::Settings settings_of(const TrainInput& in, const TrainRecipe& recipe) {
+  return {.recipe = in.recipe,
+          .data = std::filesystem::absolute(in.data).string(),
+          .precision = in.precision,
+          .small = in.small,
+          .seed = in.seed,
+          .steps = recipe.schedule.steps,
+          .accumulate = in.accumulate,
+          .rate = recipe.schedule.rate};
+}
+
+TrainRecipe recipe_of(const TrainInput& in) {
+  TrainRecipe recipe = train_recipe(in.recipe, in.small);
+  if (in.steps > 0) recipe.schedule.steps = in.steps;
+  if (in.rate > 0) {
+    recipe.schedule.last_rate *= in.rate / recipe.schedule.rate;
+    recipe.schedule.rate = in.rate;
+  }
+  recipe.report_every = std::clamp<Index>(recipe.schedule.steps / 8, 1, recipe.report_every);
+  // A short training is not to be one of validations.
+  recipe.validation_batches = std::min(recipe.validation_batches, 4 * recipe.report_every);
+  return recipe;
+}
+
+// Goes on with the newest checkpoint that is whole; from the beginning where there was none yet.
+void resume(Context& ctx, TrainRun& training, TrainFolder& folder, const OutputOptions& output) {
+  const auto loaded = folder.checkpoints().load(ctx, training.state());
+  if (loaded) training.resume(loaded->tree, loaded->words, loaded->step);
+  training.add_seconds(folder.cut_log(training.step()));
+  if (output.quiet) return;
+  if (!loaded)
+    fmt::print(stderr, "tw train: {} has no checkpoint yet: beginning at step 0\n", folder.path());
+  else if (!loaded->lost.empty())
+    fmt::print(stderr, "tw train: lost: {}; going on from step {}\n", loaded->lost, loaded->step);
+}
+
 void train(TrainInput in) {
+  if (in.recipe.empty()) throw Error("a recipe is wanted: tw train char --data FILE");
   check_output(in.output);
   std::optional<TrainFolder> folder;
   if (!in.resume.empty()) {
     folder = TrainFolder::open(in.resume);
-    const TrainFolder::Settings& s = folder->settings();
-    if (s.recipe != in.recipe)
-      throw Error(fmt::format("{} trains recipe '{}', not '{}'", in.resume, s.recipe, in.recipe));
-    in.small = s.small;
-    in.seed = s.seed;
-    in.precision = s.precision;
-    if (in.data.empty()) in.data = s.data;
-    in.steps = s.steps;
+    take_settings(in, folder->settings());
   }
   if (in.data.empty()) throw Error("--data FILE says what to learn from");
   const std::string text = read_text(in.data);
-  TrainRecipe recipe = train_recipe(in.recipe, in.small);
-  if (in.steps > 0) recipe.schedule.steps = in.steps;
-  recipe.report_every = std::clamp<Index>(recipe.schedule.steps / 8, 1, recipe.report_every);
+  const TrainRecipe recipe = recipe_of(in);
   const DType compute = compute_type(in.precision);
   Context ctx({.device = in.device, .cache_directory = cache_argument(in.cache), .threads = in.threads});
-  TrainRun training(ctx, {.recipe = recipe, .seed = in.seed, .compute = compute}, text);
-  if (!in.resume.empty()) folder->load(training, in.output.quiet);
-  if (!in.out.empty())
-    folder = TrainFolder::make(in.out, {.recipe = in.recipe,
-                                        .data = std::filesystem::absolute(in.data).string(),
-                                        .precision = in.precision,
-                                        .small = in.small,
-                                        .seed = in.seed,
-                                        .steps = recipe.schedule.steps});
+  TrainRun training(ctx, {.recipe = recipe, .seed = in.seed, .compute = compute, .parts = in.accumulate},
+                    text);
+  if (folder) resume(ctx, training, *folder, in.output);
+  if (!in.out.empty()) folder = TrainFolder::make(in.out, settings_of(in, recipe));
   Lines lines(in.output);
+  TrainLoop loop(training, {.recipe = recipe,
+                            .folder = folder ? &*folder : nullptr,
+                            .output = in.output,
+                            .stop_on_spike = in.stop_on_spike,
+                            .write = [&](const std::string& line) { lines.write(line); }});
   bool ended = false;
   try {
-    ended = run(training, in, recipe, folder ? &*folder : nullptr, lines);
+    ended = loop.run();
   } catch (...) {
     lines.finish();  // what was reported until then is kept
     throw;
@@ -180,12 +157,18 @@ void train(TrainInput in) {
 void add_train(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("train", "Train a model from a text");
   auto in = std::make_shared<TrainInput>();
-  sub->add_option("recipe", in->recipe, "char: a model of the bytes of a text")
-      ->required()
-      ->type_name("RECIPE");
+  sub->add_option("recipe", in->recipe, "char: a model of the bytes of a text")->type_name("RECIPE");
   sub->add_option("--data", in->data, "The text to learn; its last tenth validates")->type_name("FILE");
   sub->add_flag("--small", in->small, "The recipe's small form, for a CPU");
   sub->add_option("--steps", in->steps, "How many (default: the recipe's)")->check(CLI::PositiveNumber);
+  sub->add_option("--rate", in->rate, "The largest learning rate (default: the recipe's)")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--accumulate", in->accumulate,
+                  "Micro-batches of a step: its rows in so many parts, one after another, for less memory")
+      ->check(CLI::PositiveNumber);
+  sub->add_flag(
+      "--stop-on-spike", in->stop_on_spike,
+      "End where a loss is above the running mean by 6 deviations and a tenth; else it is a warning");
   sub->add_option("--seed", in->seed, "Of first parameters, batches and dropout");
   sub->add_option("--precision", in->precision,
                   "f32, bf16 or f16: of products; parameters and moments stay f32")
@@ -198,11 +181,16 @@ void add_train(CLI::App& app) {
       ->type_name("FOLDER");
   sub->add_option("--resume", in->resume, "Go on with what this folder holds, to the bit")
       ->type_name("FOLDER")
-      ->excludes("--out", "--small", "--steps", "--seed", "--precision");  // as the folder says
+      ->excludes("--out", "--small", "--steps", "--seed", "--precision", "--rate",
+                 "--accumulate");  // as the folder says
   sub->add_option("--sample", in->sample, "Bytes of text that the model writes at the end")
       ->check(CLI::NonNegativeNumber);
   add_output_options(*sub, in->output, "a line with an object for each report");
-  sub->callback([in] { train(*in); });
+  sub->footer(kMfuFormula);
+  add_train_report(*sub);
+  sub->callback([in, sub] {
+    if (sub->get_subcommands().empty()) train(*in);
+  });
 }
 
 }  // namespace tilewright::tw

@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "base/safe_file.h"
 #include "tw/subject.h"
@@ -19,95 +18,91 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSettings = "training.json";
-constexpr std::size_t kKept = 2;  // checkpoints beside the best
-
-std::string join(const std::string& folder, const std::string& name) {
-  return (fs::path(folder) / name).string();
-}
+std::string settings_file(const std::string& folder) { return (fs::path(folder) / "training.json").string(); }
+std::string log_file(const std::string& folder) { return (fs::path(folder) / "log.jsonl").string(); }
 
 void write_file(const std::string& path, const std::string& text) {
-  auto file = SafeFile::create(path, {.make_folders = true});
-  Status done = file ? file->write(text) : Status(file.error());
-  if (done) done = file->finish();
-  if (done) done = file->publish();
-  if (!done) throw Error(fmt::format("cannot write {}: {}", path, done.error().message));
+  if (const Status written = write_safely(path, text, {.make_folders = true}); !written)
+    throw Error("--out " + written.error().message);
+}
+
+// Nothing is there but what a process that was killed has left behind.
+bool is_free(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return true;
+  if (!fs::is_directory(path, error)) return false;
+  for (const auto& entry : fs::directory_iterator(path, error))
+    if (!entry.path().filename().string().ends_with(".tmp")) return false;
+  return !error;
 }
 
 }  // namespace
 
-TrainFolder TrainFolder::make(const std::string& path, Settings settings) {
-  std::error_code error;
-  if (fs::exists(path, error) && !fs::is_empty(path, error))
+TrainFolder::TrainFolder(const std::string& path, Settings settings)
+    : path_(path), settings_(std::move(settings)), checkpoints_(path) {}
+
+TrainFolder TrainFolder::make(const std::string& path, const Settings& s) {
+  if (!is_free(path))
     throw Error(fmt::format(
         "{} is there and not empty: --resume {} goes on with it, another --out starts anew", path, path));
-  const Json json = {{"recipe", settings.recipe},       {"small", settings.small}, {"data", settings.data},
-                     {"precision", settings.precision}, {"seed", settings.seed},   {"steps", settings.steps}};
-  write_file(join(path, kSettings), json.dump(2) + "\n");
-  return {path, std::move(settings)};
+  TrainFolder folder(path, s);
+  const Json json = {{"recipe", s.recipe},         {"small", s.small}, {"data", s.data},
+                     {"precision", s.precision},   {"seed", s.seed},   {"steps", s.steps},
+                     {"accumulate", s.accumulate}, {"rate", s.rate}};
+  write_file(settings_file(path), json.dump(2) + "\n");
+  return folder;
 }
 
-TrainFolder TrainFolder::open(const std::string& path) {
-  const std::string file = join(path, kSettings);
+TrainFolder TrainFolder::open(const std::string& path) { return {path, read_settings(path)}; }
+
+TrainFolder::Settings read_settings(const std::string& path) {
+  const std::string file = settings_file(path);
   if (!fs::exists(file))
     throw Error(fmt::format("{} is no folder of a training: there is no {}", path, file));
   try {
     const Json json = Json::parse(read_text(file));
-    return {path,
-            {.recipe = json.at("recipe"),
-             .data = json.at("data"),
-             .precision = json.at("precision"),
-             .small = json.at("small"),
-             .seed = json.at("seed"),
-             .steps = json.at("steps")}};
+    return {.recipe = json.at("recipe"),
+            .data = json.at("data"),
+            .precision = json.at("precision"),
+            .small = json.at("small"),
+            .seed = json.at("seed"),
+            .steps = json.at("steps"),
+            .accumulate = json.at("accumulate"),
+            .rate = json.at("rate")};
   } catch (const Json::exception& error) {
     throw Error(fmt::format("{}: {}", file, error.what()));
   }
 }
 
 void TrainFolder::log(const std::string& line) {
-  const std::string path = join(path_, "log.jsonl");
-  std::ofstream file(path, std::ios::app);
-  file << line << "\n" << std::flush;
-  if (!file) throw Error(fmt::format("cannot write {}", path));
+  std::ofstream file(log_file(path_), std::ios::app);
+  file << line + "\n" << std::flush;
+  if (!file)
+    throw Error(fmt::format("{} cannot be written: what it held before is unchanged", log_file(path_)));
 }
 
-std::vector<std::pair<Index, std::string>> TrainFolder::checkpoints() const {
-  std::vector<std::pair<Index, std::string>> found;
-  for (const auto& entry : fs::directory_iterator(path_)) {
-    const std::string name = entry.path().filename().string();
-    constexpr std::string_view kBefore = "step-", kBehind = ".safetensors";
-    if (!name.starts_with(kBefore) || !name.ends_with(kBehind)) continue;
-    const char* first = name.data() + kBefore.size();
-    const char* last = name.data() + name.size() - kBehind.size();
-    Index step = 0;
-    if (std::from_chars(first, last, step).ptr == last) found.emplace_back(step, entry.path().string());
+double TrainFolder::cut_log(Index step) {
+  if (!fs::exists(log_file(path_))) return 0;
+  std::string kept;
+  double seconds = 0;
+  for (const std::string& line : log_lines(path_)) {
+    const Json json = Json::parse(line);
+    if (json.at("step").get<Index>() > step) break;
+    seconds = json.at("seconds");
+    kept += line + "\n";
   }
-  std::sort(found.rbegin(), found.rend());
-  return found;
+  write_file(log_file(path_), kept);
+  return seconds;
 }
 
-void TrainFolder::save(const TrainRun& training, bool is_best) {
-  training.save(join(path_, fmt::format("step-{:08}.safetensors", training.step())));
-  if (is_best) training.save(join(path_, "best.safetensors"));
-  const auto found = checkpoints();
-  for (std::size_t i = kKept; i < found.size(); ++i) fs::remove(found[i].second);
-}
-
-void TrainFolder::load(TrainRun& training, bool quiet) {
-  std::string lost;
-  for (const auto& [step, path] : checkpoints()) {
-    try {
-      training.load(path);
-      if (!lost.empty() && !quiet)
-        fmt::print(stderr, "{}tw train: going on from step {}, {}\n", lost, step, path);
-      return;
-    } catch (const Error& error) {
-      lost += fmt::format("tw train: lost: {}\n", error.what());
-    }
+std::vector<std::string> log_lines(const std::string& folder) {
+  std::istringstream text(read_text(log_file(folder)));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.contains("step") && json.contains("seconds")) lines.push_back(line);
   }
-  throw Error(lost.empty() ? fmt::format("{} has no checkpoint yet", path_)
-                           : fmt::format("{} has no checkpoint that is whole\n{}", path_, lost));
+  return lines;
 }
 
 }  // namespace tilewright::tw

@@ -1,11 +1,10 @@
-// The folder of a training: what it was started with, its log, and its checkpoints, the last two and the
-// best.
+// The folder of a training: what it was started with (training.json), its log (log.jsonl), and its
+// checkpoints.
 #pragma once
 
-#include <string>
-#include <utility>
+#include <tilewright/nn/checkpoint_folder.h>
 
-#include "tw/train_run.h"
+#include <string>
 
 namespace tilewright::tw {
 
@@ -16,29 +15,34 @@ class TrainFolder {
     bool small = false;
     std::uint64_t seed = 0;
     Index steps = 0;
+    Index accumulate = 1;
+    double rate = 0;  // the largest learning rate
   };
   // Throws Error where the folder is there and not empty, or cannot be written.
-  static TrainFolder make(const std::string& path, Settings settings);
+  static TrainFolder make(const std::string& path, const Settings& settings);
   // Throws Error where it is not such a folder.
   static TrainFolder open(const std::string& path);
 
   const std::string& path() const { return path_; }
   const Settings& settings() const { return settings_; }
-  // A line more in log.jsonl.
+  nn::CheckpointFolder& checkpoints() { return checkpoints_; }
+
+  // A line more in log.jsonl. Throws Error where it cannot be written.
   void log(const std::string& line);
-  // step-N.safetensors, and best.safetensors where it is the best. The last but one is removed when the new
-  // one is whole. Throws Error where it cannot be written: the older ones stay.
-  void save(const TrainRun& training, bool is_best);
-  // Loads the newest checkpoint that is whole; says on standard error, unless quiet, which were not. Throws
-  // Error where there is none.
-  void load(TrainRun& training, bool quiet);
+  // What the log says up to this step is kept; what came after it, of a training that goes on from there, is
+  // not. The `seconds` of its last line; 0 where there is none.
+  double cut_log(Index step);
 
  private:
-  TrainFolder(std::string path, Settings settings) : path_(std::move(path)), settings_(std::move(settings)) {}
-  // (step, file) of the checkpoints, the newest first.
-  std::vector<std::pair<Index, std::string>> checkpoints() const;
+  TrainFolder(const std::string& path, Settings settings);
   std::string path_;
   Settings settings_;
+  nn::CheckpointFolder checkpoints_;
 };
+
+// The lines of a log, as objects, those that are whole. Throws Error where there is no such file.
+std::vector<std::string> log_lines(const std::string& folder);
+// What a folder of a training was started with. Throws Error where it is none.
+TrainFolder::Settings read_settings(const std::string& folder);
 
 }  // namespace tilewright::tw

@@ -5,13 +5,12 @@
 #include <tilewright/base/philox.h>
 #include <tilewright/nn/checkpoint.h>
 #include <tilewright/nn/layers.h>
-#include <tilewright/tensor/gradient.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <stdexcept>
 
 namespace tilewright::tw {
 
@@ -28,11 +27,6 @@ double steady_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// What the loss is computed from: parameters in the type of the products.
-nn::GPT2 computing(const nn::GPT2& model, DType compute) {
-  return compute == DType::f32 ? model : nn::cast_tree(model, compute);
-}
-
 }  // namespace
 
 TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
@@ -40,9 +34,9 @@ TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
       options_(std::move(options)),
       text_hash_(to_hex(hash_bytes(text))),
       vocabulary_(text),
-      optimizer_(nn::adamw(options_.recipe.optimizer)),
       began_s_(steady_s()),
-      reported_s_(began_s_) {
+      reported_s_(began_s_),
+      read_s_(began_s_) {
   TrainRecipe& recipe = options_.recipe;
   const auto length = static_cast<std::size_t>(recipe.model.context);
   const std::size_t least = 10 * (length + 1);
@@ -50,6 +44,9 @@ TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
     throw Error(
         fmt::format("the text has {} bytes; recipe '{}' needs at least {}: ten times its context of {}",
                     text.size(), recipe.name, least, length));
+  if (options_.parts < 1 || recipe.rows % options_.parts != 0)
+    throw Error(fmt::format("--accumulate {}: recipe '{}' has batches of {} rows, which that does not divide",
+                            options_.parts, recipe.name, recipe.rows));
   const std::vector<std::int32_t> tokens = vocabulary_.encode(text);
   const auto cut = tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() * 9 / 10);
   learnt_.assign(tokens.begin(), cut);
@@ -57,38 +54,13 @@ TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
   recipe.model.vocabulary = vocabulary_.size();
   ctx_.set_seed(options_.seed);
   state_.model = nn::make_gpt2(ctx_, recipe.model);
-  state_.optimizer = optimizer_.init(state_.model);
+  state_.optimizer = nn::adamw(recipe.optimizer).init(state_.model);
   if (options_.compute == DType::f16) state_.scale = nn::make_loss_scale(ctx_);
-
+  cost_ = train_cost(ctx_, state_.model, recipe.model, options_.compute);
+  keep();
+  one_step_.emplace(recipe, options_.compute, options_.parts);
   const Index heads = recipe.model.heads;
   const DType compute = options_.compute;
-  const double most = recipe.most_norm, dropout = recipe.dropout;
-  const auto step = [optimizer = optimizer_, heads, compute, most, dropout](
-                        const TrainState& s, const Tensor& tokens_in, const Tensor& targets,
-                        const Tensor& rate, const Tensor& key) {
-    const auto loss = [&](const nn::GPT2& m) {
-      const Tensor own =
-          nn::gpt2_loss(computing(m, compute), tokens_in, targets, heads, nn::Dropout(key, dropout));
-      return s.scale ? own * s.scale->scale : own;
-    };
-    const auto update = [&](const nn::GPT2& gradient) {
-      const auto [clipped, norm] = nn::clip_by_global_norm(gradient, most);
-      const auto [model, moments] = optimizer.update(s.model, clipped, s.optimizer, rate);
-      return std::pair{norm, TrainState{model, moments, s.scale}};
-    };
-    const auto [value, gradient] = value_and_grad(loss)(s.model);
-    if (!s.scale) {
-      const auto [norm, next] = update(gradient);
-      return std::tuple{value, norm, next};
-    }
-    const auto [slopes, finite] = nn::unscaled(gradient, *s.scale);
-    auto [norm, next] = update(slopes);
-    next = nn::choose(finite, next, s);  // a step whose gradient is not finite is left out
-    next.scale = nn::next_loss_scale(*s.scale, finite);
-    return std::tuple{value / s.scale->scale, norm, next};
-  };
-  // Deterministic: what is resumed has the bits of what was not interrupted.
-  compiled_.emplace(step, CompileOptions{.deterministic = true, .donate = {0}});
   validate_.emplace([heads, compute](const nn::GPT2& m, const Tensor& in, const Tensor& out) {
     return nn::gpt2_loss(computing(m, compute), in, out, heads);
   });
@@ -97,18 +69,51 @@ TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
   });
 }
 
-double TrainRun::now_s() const { return steady_s() - began_s_; }
+// The parts of a batch are its rows, in their order: batch `number` of fewer rows begins where they do.
+std::vector<StepBatch> TrainRun::batch_of(Index step) const {
+  const TrainRecipe& recipe = options_.recipe;
+  std::vector<StepBatch> parts;
+  for (Index part = 0; part < options_.parts; ++part) {
+    const auto number = static_cast<std::uint64_t>((step - 1) * options_.parts + part);
+    const nn::Batch batch =
+        nn::random_batch(ctx_, learnt_, recipe.rows / options_.parts, recipe.model.context,
+                         seed_of(options_.seed, Stream::batches), number);
+    const std::uint64_t key = seed_of(options_.seed, Stream::dropout) + number;
+    parts.push_back({batch.tokens, batch.targets,
+                     ctx_.from(std::vector<std::int64_t>{static_cast<std::int64_t>(key)}, {})});
+  }
+  return parts;
+}
+
+Tensor TrainRun::rate_of(Index step) const {
+  return ctx_.scalar(nn::cosine_rate(options_.recipe.schedule, step - 1));
+}
 
 void TrainRun::advance() {
-  const TrainRecipe& recipe = options_.recipe;
-  const auto number = static_cast<std::uint64_t>(step_);
-  const nn::Batch batch = nn::random_batch(ctx_, learnt_, recipe.rows, recipe.model.context,
-                                           seed_of(options_.seed, Stream::batches), number);
-  const Tensor rate = ctx_.scalar(nn::cosine_rate(recipe.schedule, step_));
-  const std::uint64_t key = seed_of(options_.seed, Stream::dropout) + number;
-  const Tensor key_of_step = ctx_.from(std::vector<std::int64_t>{static_cast<std::int64_t>(key)}, {});
-  std::tie(loss_, norm_, state_) = (*compiled_)(state_, batch.tokens, batch.targets, rate, key_of_step);
-  ++step_;
+  const Index next = step_ + 1;
+  TrainStep::Done done = (*one_step_)(state_, batch_of(next), rate_of(next));
+  state_ = std::move(done.next);
+  pending_.push_back({next, std::move(done.loss), std::move(done.norm)});
+  step_ = next;
+  if (tokens_per_s_ > 0) return;
+  (void)pending_.back().loss.item();
+  tokens_per_s_ = tokens_per_step() / (steady_s() - reported_s_);
+  reported_s_ = steady_s();
+  reported_step_ = step_;
+}
+
+std::vector<StepResult> TrainRun::results() {
+  std::vector<StepResult> results;
+  results.reserve(pending_.size());
+  for (const Pending& p : pending_) results.push_back({p.step, p.loss.item(), p.norm.item()});
+  pending_.clear();
+  if (!results.empty()) last_ = results.back();
+  read_s_ = steady_s();
+  return results;
+}
+
+bool TrainRun::is_bad(const StepResult& result) const {
+  return !std::isfinite(result.loss) || (!state_.scale && !std::isfinite(result.norm));
 }
 
 Tensor TrainRun::validation_loss() {
@@ -124,25 +129,33 @@ Tensor TrainRun::validation_loss() {
   return sum / static_cast<double>(recipe.validation_batches);
 }
 
+double TrainRun::tokens_per_step() const {
+  return static_cast<double>(options_.recipe.rows * options_.recipe.model.context);
+}
+
+TrainReport TrainRun::glance() {
+  if (last_.step > reported_step_)
+    tokens_per_s_ =
+        static_cast<double>(last_.step - reported_step_) * tokens_per_step() / (read_s_ - reported_s_);
+  TrainReport report{
+      .step = last_.step,
+      .train_loss = last_.loss,
+      .best_val_loss = best_,
+      .grad_norm = last_.norm,
+      .learning_rate = nn::cosine_rate(options_.recipe.schedule, std::max<Index>(last_.step - 1, 0)),
+      .tokens_per_s = tokens_per_s_,
+      .seconds = steady_s() - began_s_,
+      .peak_bytes = ctx_.memory().peak_bytes};
+  report.mfu = cost_.mfu(report.tokens_per_s);
+  return report;
+}
+
 TrainReport TrainRun::report() {
-  const TrainRecipe& recipe = options_.recipe;
-  TrainReport report{.step = step_,
-                     .train_loss = loss_.item(),
-                     .gradient_norm = norm_.item(),
-                     .rate = nn::cosine_rate(recipe.schedule, std::max<Index>(step_ - 1, 0))};
-  const double steps_s = steady_s() - reported_s_;
-  if (!std::isfinite(report.train_loss))
-    throw std::runtime_error(
-        fmt::format("step {}: the loss is {}; the batch of that step is number {} of seed {}. A lower rate "
-                    "or --precision f32 "
-                    "may help; the last checkpoint is as it was",
-                    step_, report.train_loss, step_ - 1, options_.seed));
-  report.tokens_per_s =
-      static_cast<double>((step_ - reported_step_) * recipe.rows * recipe.model.context) / steps_s;
+  TrainReport report = glance();
   report.val_loss = validation_loss().item();
-  best_ = std::min(best_, report.val_loss);
+  if (std::isfinite(report.val_loss)) best_ = std::min(best_, report.val_loss);
   report.best_val_loss = best_;
-  report.seconds = now_s();
+  report.seconds = steady_s() - began_s_;
   report.peak_bytes = ctx_.memory().peak_bytes;
   reported_s_ = steady_s();
   reported_step_ = step_;
@@ -171,33 +184,31 @@ std::string TrainRun::write(const std::string& prompt, Index bytes) {
   return vocabulary_.decode({tokens.begin() + static_cast<std::ptrdiff_t>(start), tokens.end()});
 }
 
-void TrainRun::save(const std::string& path) const {
-  nn::save_checkpoint(path, state_,
-                      {{"recipe", options_.recipe.name},
-                       {"step", fmt::format("{}", step_)},
-                       {"seed", fmt::format("{}", options_.seed)},
-                       {"compute", std::string(name(options_.compute))},
-                       {"best_val_loss", fmt::format("{:a}", best_)},
-                       {"text", text_hash_}});
+std::shared_ptr<const nn::HostCopy> TrainRun::keep() {
+  kept_->take(state_);
+  kept_step_ = step_;
+  return kept_;
 }
 
-void TrainRun::load(const std::string& path) {
-  auto loaded = nn::load_checkpoint(ctx_, path, state_);
-  const auto check = [&](const char* what, const std::string& own) {
-    if (loaded.word(what) != own)
-      throw Error(
-          fmt::format("{}: its {} is {}, and this training's is {}", path, what, loaded.word(what), own));
-  };
-  check("recipe", options_.recipe.name);
-  check("seed", fmt::format("{}", options_.seed));
-  check("compute", std::string(name(options_.compute)));
-  check("text", text_hash_);
-  step_ = std::stoll(loaded.word("step"));
-  best_ = std::stod(loaded.word("best_val_loss"));
-  // What the file gives is read-only, and a step writes over its state.
-  state_ = map_tensors([](const Tensor& t) { return t + 0.f; }, loaded.tree);
-  reported_step_ = step_;
+Metadata TrainRun::words() const {
+  return {{"recipe", options_.recipe.name},
+          {"seed", fmt::format("{}", options_.seed)},
+          {"compute", std::string(name(options_.compute))},
+          {"best_val_loss", fmt::format("{:a}", best_)},
+          {"text", text_hash_}};
+}
+
+void TrainRun::resume(const TrainState& state, const Metadata& words, Index step) {
+  for (const auto& [key, own] : this->words())
+    if (const std::string saved = nn::detail::word_of(words, key); key != "best_val_loss" && saved != own)
+      throw Error(fmt::format("the checkpoint is of another training: its {} is {}, and this one's is {}",
+                              key, saved, own));
+  best_ = std::stod(nn::detail::word_of(words, "best_val_loss"));
+  // What a file gives is read-only, and a step writes over its state.
+  state_ = map_tensors([](const Tensor& t) { return t + 0.f; }, state);
+  step_ = reported_step_ = last_.step = step;
   reported_s_ = steady_s();
+  keep();
 }
 
 }  // namespace tilewright::tw

@@ -24,6 +24,12 @@ class Train : public testing::Test {
     for (int i = 0; i < 60; ++i) text << "the quick brown fox " << i << " jumps over the lazy dog\n";
   }
   static std::string path(const std::string& name) { return fmt::format("{}/{}", work_folder(), name); }
+  static std::vector<Json> log_of(const std::string& folder) {
+    std::istringstream lines(read_work_file(folder + "/log.jsonl"));
+    std::vector<Json> reports;
+    for (std::string line; std::getline(lines, line);) reports.push_back(Json::parse(line));
+    return reports;
+  }
   // A few steps of the smallest form.
   static std::string arguments(int steps) {
     return fmt::format("train char --data text.txt --small --steps {} --sample 0 --quiet ", steps);
@@ -37,9 +43,11 @@ TEST_F(Train, ReportsAreLinesOfJsonAndTheLossFalls) {
   std::vector<Json> reports;
   for (std::string line; std::getline(lines, line);) reports.push_back(Json::parse(line));
   ASSERT_EQ(reports.size(), 8u);
-  for (const char* field :
-       {"step", "train_loss", "val_loss", "best_val_loss", "tokens_per_s", "seconds", "peak_bytes"})
+  for (const char* field : {"step", "train_loss", "val_loss", "best_val_loss", "tokens_per_s", "seconds",
+                            "peak_bytes", "grad_norm", "learning_rate", "mfu"})
     EXPECT_TRUE(reports.front().contains(field)) << field;
+  EXPECT_GT(reports.back()["mfu"].get<double>(), 0);
+  EXPECT_LT(reports.back()["mfu"].get<double>(), 1);
   EXPECT_EQ(reports.back()["step"], 16);
   EXPECT_LT(reports.back()["val_loss"].get<double>(), reports.front()["val_loss"].get<double>() - 0.1);
   EXPECT_GT(reports.back()["peak_bytes"].get<double>(),
@@ -71,6 +79,24 @@ TEST_F(Train, AnInterruptedTrainingGoesOnToTheSameBits) {
   ASSERT_EQ(rest.exit_code, 0) << rest.output;
   EXPECT_TRUE(read_work_file("run/step-00000016.safetensors") ==
               read_work_file("whole/step-00000016.safetensors"));
+  const std::vector<Json> one = log_of("run"), other = log_of("whole");
+  ASSERT_EQ(one.size(), other.size()) << "no step is told twice";
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    EXPECT_EQ(one[i]["step"], other[i]["step"]);
+    EXPECT_EQ(one[i]["val_loss"], other[i]["val_loss"]);
+    const double before = i > 0 ? one[i - 1]["seconds"].get<double>() : 0;
+    EXPECT_GT(one[i]["seconds"].get<double>(), before) << "time goes on, too";
+  }
+}
+
+TEST_F(Train, AFolderWithoutACheckpointBeginsAnew) {
+  ASSERT_EQ(run_tw(arguments(4) + "--out run").exit_code, 0);
+  for (const char* name : {"manifest", "step-00000003.safetensors", "step-00000004.safetensors"})
+    fs::remove(path(std::string("run/") + name));
+  const Outcome outcome = run_tw("train char --resume run --sample 0");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "run has no checkpoint yet: beginning at step 0")) << outcome.output;
+  EXPECT_EQ(log_of("run").size(), 4U);
 }
 
 TEST_F(Train, ADamagedCheckpointIsNamedAndTheOneBeforeItTaken) {
@@ -83,6 +109,70 @@ TEST_F(Train, ADamagedCheckpointIsNamedAndTheOneBeforeItTaken) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   EXPECT_TRUE(contains(outcome.output, "step-00000008.safetensors is damaged")) << outcome.output;
   EXPECT_TRUE(contains(outcome.output, "going on from step 7")) << outcome.output;
+}
+
+TEST_F(Train, AFullDiskEndsItAndTheOldCheckpointsStay) {
+  ASSERT_EQ(run_tw(arguments(2) + "--out run").exit_code, 0);
+  // Files of the next process end at 1 MB, as on a disk that is full.
+  const Outcome outcome = run_tw(arguments(4) + "--out whole", "ulimit -f 1000; trap '' XFSZ;");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "step-00000001.safetensors")) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "File too large")) << outcome.output;
+}
+
+// In its place bf16's own overflow would do; a rate of 1e10 makes one in any precision.
+TEST_F(Train, ANaNEndsItWithItsStepItsBatchAndItsOperation) {
+  const Outcome outcome = run_tw(arguments(16) + "--rate 1e10 --out run");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+  for (const char* part : {"loss is NaN", "batch ", " of seed 1337: 12 rows of 64 bytes, from byte ",
+                           "the first operation that made a NaN or an infinity, in step ", " infinit",
+                           "lies between", "a lower --rate"})
+    EXPECT_TRUE(contains(outcome.output, part)) << part << " is not in\n" << outcome.output;
+}
+
+TEST_F(Train, ASpikeIsAWarningOrTheEnd) {
+  // From step 21 on the learning rate, which still rises, throws the model about.
+  const std::string spiky = arguments(60) + "--rate 2 ";
+  const Outcome warned = run_tw("train char --data text.txt --small --steps 60 --sample 0 --rate 2");
+  EXPECT_TRUE(contains(warned.output, "a spike: above ")) << warned.output;
+  const Outcome stopped = run_tw(spiky + "--stop-on-spike");
+  EXPECT_EQ(stopped.exit_code, 1) << stopped.output;
+  EXPECT_TRUE(contains(stopped.output, "stopped, as --stop-on-spike says")) << stopped.output;
+}
+
+TEST_F(Train, AccumulationIsTheSameTraining) {
+  const auto losses = [&](const std::string& more) {
+    std::vector<double> found;
+    std::istringstream lines(run_tw(arguments(12) + "--json " + more).output);
+    for (std::string line; std::getline(lines, line);)
+      found.push_back(Json::parse(line)["train_loss"].get<double>());
+    return found;
+  };
+  const std::vector<double> whole = losses(""), parts = losses("--accumulate 3");
+  ASSERT_EQ(whole.size(), 12U);
+  ASSERT_EQ(parts.size(), 12U);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i], whole[i], 1e-4);
+}
+
+TEST_F(Train, TheReportIsAPageOfOneFile) {
+  ASSERT_EQ(run_tw(arguments(4) + "--out run").exit_code, 0);
+  ASSERT_EQ(run_tw(arguments(4) + "--out whole --rate 2e-3").exit_code, 0);
+  const Outcome table = run_tw("train report run whole");
+  EXPECT_EQ(table.exit_code, 0) << table.output;
+  EXPECT_TRUE(contains(table.output, "best validation loss")) << table.output;
+  ASSERT_EQ(run_tw("train report run whole -o page.html").exit_code, 0);
+  const std::string page = read_work_file("page.html");
+  for (const char* part :
+       {"Loss over steps", "Loss over time", "Gradient norm over steps", "Learning rate over time",
+        "<tr class='row differs'><th class='l' scope='row'>learning rate, at most</th>",
+        "<tr class='row'><th class='l' scope='row'>seed</th>", "run, training", "mfu: tokens/s"})
+    EXPECT_TRUE(contains(page, part)) << part;
+  EXPECT_FALSE(contains(page, "src=")) << "all is in it";
+  const Outcome json = run_tw("train report run --json");
+  EXPECT_EQ(Json::parse(json.output)[0]["reports"].size(), 4U) << json.output;
+  const Outcome nothing = run_tw("train report nowhere");
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_TRUE(contains(nothing.output, "nowhere is no folder of a training")) << nothing.output;
 }
 
 TEST_F(Train, AnotherTextOrSeedIsNoResumption) {
@@ -110,6 +200,8 @@ TEST_F(Train, MistakesSayWhatToDo) {
   fs::create_directories(path("full"));
   std::ofstream(path("full/something")) << "x";
   const std::pair<std::string, std::string> cases[] = {
+      {"train", "a recipe is wanted"},
+      {"train char --data text.txt --small --accumulate 5", "batches of 12 rows, which that does not divide"},
       {"train char", "--data FILE says what to learn from"},
       {"train char --data none.txt", "none.txt"},
       {"train char --data short.txt --small", "the text has 9 bytes"},

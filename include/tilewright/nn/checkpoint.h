@@ -16,6 +16,8 @@ struct LoadedCheckpoint {
   Metadata words;
 };
 LoadedCheckpoint load_checkpoint(Context& ctx, const std::string& path, const Location& where);
+// The word of this key; empty where there is none.
+std::string word_of(const Metadata& words, std::string_view key);
 }  // namespace detail
 
 // What a checkpoint holds: the tree, and the words that were saved with it.
@@ -24,11 +26,7 @@ struct Checkpoint {
   T tree;
   Metadata words;
   // The word of this key; empty where there is none.
-  std::string word(std::string_view key) const {
-    for (const auto& [own, value] : words)
-      if (own == key) return value;
-    return {};
-  }
+  std::string word(std::string_view key) const { return detail::word_of(words, key); }
 };
 
 // Writes the tree's tensors by name, the words, and a checksum of all of them. The file is written beside,

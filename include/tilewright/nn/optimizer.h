@@ -61,6 +61,7 @@ MovedAll move_all(const UpdateRule& rule, const NamedTensors& parameters, const 
                   const std::vector<std::vector<Tensor>>& slots, const Tensor& steps, const Tensor& rate,
                   const Location& where);
 Tensor no_steps(const NamedTensors& parameters, const Location& where);
+void check_decay(double decay, const Location& where);
 
 template <class P>
 P with_leaves(const P& like, std::vector<Tensor> tensors) {
@@ -179,12 +180,39 @@ std::pair<P, Tensor> clip_by_global_norm(const P& gradient, double most,
   const Tensor scale = minimum({most / (norm + 1e-6), where}, {1.0, where}, where);
   return {map_tensors([&](const Tensor& g) { return cast(g * scale, g.dtype(), where); }, gradient), norm};
 }
-// average ← decay · average + (1 - decay) · parameters.
+// Gradients of micro-batches, added up to that of one large batch. The sum before the first of them: zeros of
+// the parameters' shapes, in f32.
 template <class P>
   requires tilewright::detail::IsTree<P>
-P moving_average(const P& average, const P& parameters, double decay) {
-  return map_tensors([&](const Tensor& a, const Tensor& p) { return a + (p - a) * (1 - decay); }, average,
+P no_gradient(const P& parameters, const Location& where = Location::current()) {
+  return map_tensors([&](const Tensor& p) { return zeros_like(cast(p, DType::f32, where), where); },
                      parameters);
+}
+// sum + share · gradient, in the sum's types. Of N micro-batches of one size, each with a loss that is a mean
+// and a share of 1/N, the sum is the gradient of the mean over all of them.
+template <class P>
+  requires tilewright::detail::IsTree<P>
+P accumulate(const P& sum, const P& gradient, double share, const Location& where = Location::current()) {
+  return map_tensors([&](const Tensor& s, const Tensor& g) { return s + cast(g, s.dtype(), where) * share; },
+                     sum, gradient, where);
+}
+
+// The exponential moving average of weights, which is validated and kept in their place. The one before the
+// first step: the parameters, in f32.
+template <class P>
+  requires tilewright::detail::IsTree<P>
+P make_ema(const P& parameters, const Location& where = Location::current()) {
+  return map_tensors([&](const Tensor& p) { return cast(p, DType::f32, where) + 0.f; }, parameters);
+}
+// decay · average + (1 - decay) · parameters, in the average's types. Throws Error where the decay is outside
+// [0, 1], and where the trees differ.
+template <class P>
+  requires tilewright::detail::IsTree<P>
+P ema(const P& average, const P& parameters, double decay, const Location& where = Location::current()) {
+  detail::check_decay(decay, where);
+  return map_tensors(
+      [&](const Tensor& a, const Tensor& p) { return a + (cast(p, a.dtype(), where) - a) * (1 - decay); },
+      average, parameters, where);
 }
 
 }  // namespace tilewright::nn

@@ -7,19 +7,14 @@
 #include <map>
 
 #include "harness/report/charts.h"
+#include "harness/report/page.h"
 #include "harness/report/plot.h"
-#include "harness/report/report_style.h"
 #include "harness/report/table.h"
 #include "harness/run/environment.h"
 
 namespace tilewright::lab {
 
 namespace {
-
-std::string tile(const std::string& figure, std::string_view what) {
-  return fmt::format("<div class='tile'><b>{}</b><span>{}</span></div>\n", escape_html(figure),
-                     escape_html(what));
-}
 
 std::string tiles(const RunRecord& run) {
   int timed = 0, verified = 0, checked = 0, faster = 0, slower = 0, bad = 0;
@@ -37,15 +32,15 @@ std::string tiles(const RunRecord& run) {
     if (row.roofline && !wrong && row.verdict != Verdict::baseline) shares.push_back(*row.roofline);
   }
   std::string html = "<div class='tiles'>\n";
-  html += tile(fmt::format("{} of {}", verified, checked), "verified against float64");
-  html += tile(fmt::format("{}", timed), "timed, interleaved");
+  html += tile_html(fmt::format("{} of {}", verified, checked), "verified against float64");
+  html += tile_html(fmt::format("{}", timed), "timed, interleaved");
   if (faster + slower > 0)
-    html += tile(fmt::format("{} / {}", faster, slower), "faster / slower than the baseline");
+    html += tile_html(fmt::format("{} / {}", faster, slower), "faster / slower than the baseline");
   if (!shares.empty())
-    html += tile(fmt::format("{:.0f} %", 100 * median(shares)), "of the roofline, median of contenders");
-  if (bad > 0) html += tile(fmt::format("{}", bad), "wrong, failed or impossible");
+    html += tile_html(fmt::format("{:.0f} %", 100 * median(shares)), "of the roofline, median of contenders");
+  if (bad > 0) html += tile_html(fmt::format("{}", bad), "wrong, failed or impossible");
   if (run.environment.frame_us > 0)
-    html += tile(fmt::format("{:.3f} us", run.environment.frame_us), "of each iteration is the harness");
+    html += tile_html(fmt::format("{:.3f} us", run.environment.frame_us), "of each iteration is the harness");
   return html + "</div>\n";
 }
 
@@ -165,9 +160,7 @@ std::string key(const Chart& chart, const SeriesStyles& styles) {
 
 std::string figure(const Chart& chart, const SeriesStyles& styles) {
   if (chart.svg.empty()) return "";
-  return fmt::format(
-      "<figure><h2>{}</h2>\n{}<div class='plot'>{}</div><figcaption>{}</figcaption></figure>\n",
-      escape_html(chart.title), key(chart, styles), chart.svg, escape_html(chart.caption));
+  return figure_html(chart.title, key(chart, styles) + plot_html(chart.svg), chart.caption);
 }
 
 // "AMD EPYC · NVIDIA H200 · 2026-11-26 · commit …", of what is known.
@@ -215,13 +208,7 @@ std::vector<std::string> devices_of(const RunRecord& run) {
 
 std::string render_html(const RunRecord& run, const std::string& title) {
   const SeriesStyles styles = series_styles(run);
-  std::string html = fmt::format(
-      "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-      "<meta name='viewport' content='width=device-width, "
-      "initial-scale=1'><title>{0}</title>\n<style>{1}{2}{3}{4}</style></head>\n"
-      "<body><main><h1>{0}</h1>\n<p class='muted'>{5}</p>\n",
-      escape_html(title), kReportColours, kPageStyle, kChartStyle, series_rules(), origin(run.environment));
-  html += tiles(run) + "<div class='charts'>\n";
+  std::string html = tiles(run) + "<div class='charts'>\n";
   for (const std::string& device : devices_of(run)) {
     html += figure(share_chart(run, device, styles), styles);
     html += figure(roofline_chart(run, device, styles), styles);
@@ -241,7 +228,7 @@ std::string render_html(const RunRecord& run, const std::string& title) {
       100 * kLeastEffect);
   for (const std::string& note : contender_notes(run))
     html += fmt::format("<p class='muted'>{}.</p>\n", escape_html(note));
-  return html + conditions(run.environment) + "</main></body></html>\n";
+  return page_html(title, origin(run.environment), html + conditions(run.environment));
 }
 
 }  // namespace tilewright::lab

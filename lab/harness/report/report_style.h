@@ -33,6 +33,7 @@ th { text-align:right; font-weight:600; color:var(--muted); padding:10px 9px; bo
 td { text-align:right; padding:4px 9px; white-space:nowrap; } th.l, td.l { text-align:left; }
 tr.first th { border-top:1px solid var(--edge); border-bottom:0; color:var(--ink); font-weight:400; padding:9px 9px 3px; }
 tr.row th { border:0; padding:4px 9px 4px 22px; color:var(--ink); font-weight:400; } td small { color:var(--muted); }
+tr.differs th.l::after { content:" ≠"; color:var(--warn); } tr.differs th.l, tr.differs td { font-weight:600; color:var(--warn); }
 td.note { white-space:normal; color:var(--muted); text-align:left; font-size:13px; padding-top:0; }
 .bar { display:inline-block; height:7px; border-radius:4px; background:var(--edge); width:70px; margin-left:8px; vertical-align:middle; }
 .bar i { display:block; height:7px; border-radius:4px; background:var(--s1); }
@@ -53,7 +54,7 @@ dt { color:var(--muted); } dd { margin:0; overflow-wrap:anywhere; }
 inline constexpr const char* kChartStyle = R"css(
 svg text { font:11.5px system-ui,sans-serif; fill:var(--muted); }
 svg .axis { font-size:12px; } svg .label { paint-order:stroke; stroke:var(--card); stroke-width:4px; stroke-linejoin:round; } svg .ink { fill:var(--ink); } svg .grid { stroke:var(--grid); stroke-width:1; }
-svg .line { fill:none; stroke-width:2; } svg .ceiling { stroke:var(--muted); stroke-width:1; stroke-dasharray:4 4; }
+svg .line { fill:none; stroke-width:2; } svg .dashed { stroke-dasharray:2 4; stroke-linecap:round; } svg .ceiling { stroke:var(--muted); stroke-width:1; stroke-dasharray:4 4; }
 svg .strong { stroke-width:1.6; stroke:var(--ink); } svg .dot { stroke:var(--card); stroke-width:1.2; }
 svg .name { font-size:11px; paint-order:stroke; stroke:var(--card); stroke-width:3px; stroke-linejoin:round; } svg .title { font-size:14px; font-weight:600; } svg .card { fill:var(--card); }
 )css";

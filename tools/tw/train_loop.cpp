@@ -1,0 +1,156 @@
+// The loop.
+#include "tw/train_loop.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+#include "base/interrupt.h"
+#include "base/plain_message.h"
+
+namespace tilewright::tw {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const TrainReport& r) {
+  return {{"step", r.step},
+          {"train_loss", r.train_loss},
+          {"val_loss", r.val_loss},
+          {"best_val_loss", r.best_val_loss},
+          {"grad_norm", r.grad_norm},
+          {"learning_rate", r.learning_rate},
+          {"tokens_per_s", r.tokens_per_s},
+          {"mfu", r.mfu},
+          {"seconds", r.seconds},
+          {"peak_bytes", r.peak_bytes}};
+}
+
+std::string to_text(const TrainReport& r) {
+  return fmt::format(
+      "step {:5}  train {:.4f}  val {:.4f}  best {:.4f}  norm {:6.3f}  rate {:.2e}  {:8.0f} tokens/s  mfu "
+      "{:4.1f} %  {:.1f} s\n",
+      r.step, r.train_loss, r.val_loss, r.best_val_loss, r.grad_norm, r.learning_rate, r.tokens_per_s,
+      100 * r.mfu, r.seconds);
+}
+
+// NaN has no sign.
+std::string number_text(double number) { return std::isnan(number) ? "NaN" : fmt::format("{:.4g}", number); }
+
+std::string left_text(double seconds) {
+  const auto whole = static_cast<long long>(seconds);
+  if (whole >= 3600) return fmt::format("{} h {:02} min left", whole / 3600, whole / 60 % 60);
+  return fmt::format("{}:{:02} left", whole / 60, whole % 60);
+}
+
+// What `keep` does with the folder; that it cannot be written is nobody's mistake in asking.
+template <class Keep>
+void in_folder(const Keep& keep) {
+  try {
+    keep();
+  } catch (const Error& error) {
+    throw std::runtime_error(without_place(error));
+  }
+}
+
+std::string memory_text(std::size_t bytes) {
+  const double mb = static_cast<double>(bytes) / 1e6;
+  return mb < 1000 ? fmt::format("{:.0f} MB", mb) : fmt::format("{:.2f} GB", mb / 1e3);
+}
+
+}  // namespace
+
+std::string TrainLoop::progress_text() {
+  const TrainReport r = training_.glance();
+  const Index last = options_.recipe.schedule.steps;
+  if (r.tokens_per_s == 0) return fmt::format("step {} of {}, compiling", training_.step(), last);
+  const auto tokens_left =
+      static_cast<double>((last - training_.step()) * options_.recipe.rows * options_.recipe.model.context);
+  return fmt::format(
+      "step {} of {}, loss {:.3f}, {:.0f} tokens/s, mfu {:.1f} %, {}, norm {:.3f}, rate {:.2e}, {}",
+      training_.step(), last, r.train_loss, r.tokens_per_s, 100 * r.mfu, memory_text(r.peak_bytes),
+      r.grad_norm, r.learning_rate, left_text(tokens_left / r.tokens_per_s));
+}
+
+void TrainLoop::stop_at_fault(const std::string& what, Index step) {
+  std::string text = fmt::format("{}\n  {}", what, training_.batch_text(step));
+  // Where a step's numbers are finite and what follows from them is not, it is the next one's that are not.
+  const TrainRun::Fault fault = training_.find_fault(step + 1);
+  if (fault.found)
+    text += fmt::format("\n  the first operation that made a NaN or an infinity, in step {}: {}", fault.step,
+                        to_string(*fault.found));
+  else
+    text += "\n  no operation of it makes a NaN or an infinity by itself: only the compiled step does";
+  if (options_.folder != nullptr)
+    text += fmt::format("\n  the checkpoints in {} are of steps before", options_.folder->path());
+  throw std::runtime_error(text + "\n  a lower --rate, or --precision f32, may help");
+}
+
+// Looks at the steps done: throws where one went wrong.
+void TrainLoop::look() {
+  for (const StepResult& result : training_.results()) {
+    if (training_.is_bad(result))
+      stop_at_fault(fmt::format("step {}: the loss is {}, the gradient's norm {}", result.step,
+                                number_text(result.loss), number_text(result.norm)),
+                    result.step);
+    const std::optional<LossWatch::Spike> spike = watch_.add(result);
+    if (!spike) continue;
+    const std::string text = fmt::format("{}\n  {}", to_string(*spike), training_.batch_text(result.step));
+    if (options_.stop_on_spike) throw std::runtime_error(text + "\n  stopped, as --stop-on-spike says");
+    if (!options_.output.quiet) fmt::print(stderr, "tw train: {}\n", text);
+  }
+}
+
+void TrainLoop::save(bool is_best) {
+  if (options_.folder == nullptr) {
+    training_.keep();
+    return;
+  }
+  nn::CheckpointFolder& checkpoints = options_.folder->checkpoints();
+  in_folder([&] { checkpoints.wait(); });  // nobody reads the copy any more
+  checkpoints.save(training_.keep(), training_.step(), {.words = training_.words(), .is_best = is_best});
+  saved_step_ = training_.step();
+}
+
+void TrainLoop::report() {
+  const TrainReport report = training_.report();
+  if (!std::isfinite(report.val_loss))
+    stop_at_fault(fmt::format("step {}: behind it the validation loss is {}", report.step,
+                              number_text(report.val_loss)),
+                  report.step);
+  options_.write(options_.output.as_json() ? to_json(report).dump() + "\n" : to_text(report));
+  if (options_.folder != nullptr) in_folder([&] { options_.folder->log(to_json(report).dump()); });
+  save(report.val_loss <= report.best_val_loss);
+}
+
+bool TrainLoop::run() {
+  const InterruptGuard guard;
+  ProgressLine progress("tw train", options_.output.progress());
+  const Index last = options_.recipe.schedule.steps;
+  auto shown = std::chrono::steady_clock::now() - std::chrono::hours(1);
+  while (training_.step() < last && !InterruptGuard::interrupted()) {
+    // Results are read now and then: reading waits for the device.
+    if (const auto now = std::chrono::steady_clock::now(); now - shown > std::chrono::milliseconds(500)) {
+      shown = now;
+      look();
+      progress.step(progress_text());
+    }
+    if (options_.folder != nullptr) in_folder([&] { options_.folder->checkpoints().check(); });
+    training_.advance();
+    if (training_.step() % options_.recipe.report_every != 0 && training_.step() != last) continue;
+    progress.clear();
+    look();
+    report();
+  }
+  progress.clear();
+  look();
+  if (saved_step_ != training_.step()) save(false);
+  if (options_.folder != nullptr) in_folder([&] { options_.folder->checkpoints().wait(); });
+  return training_.step() >= last;
+}
+
+}  // namespace tilewright::tw
