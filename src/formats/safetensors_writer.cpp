@@ -92,7 +92,7 @@ std::vector<SafeFile> write_shards(const std::string& path, const std::vector<Gr
 
 }  // namespace
 
-void write_safetensors(const std::string& path, std::vector<Written> tensors,
+void write_safetensors(const std::string& path, const std::vector<Written>& tensors,
                        const SafetensorsOptions& options) {
   std::vector<std::string_view> names;
   names.reserve(tensors.size());
@@ -120,7 +120,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors, cons
         written.push_back({t.name, t.tensor.dtype(where), t.tensor.shape(where),
                            [&t, &where] { return host_elements(t.tensor, where); }});
       });
-    write_safetensors(path, std::move(written), options);
+    write_safetensors(path, written, options);
   });
 }
 

@@ -19,7 +19,7 @@ struct Written {
 };
 
 // save_safetensors() of these. Throws Error without the file's name.
-void write_safetensors(const std::string& path, std::vector<Written> tensors,
+void write_safetensors(const std::string& path, const std::vector<Written>& tensors,
                        const SafetensorsOptions& options);
 
 }  // namespace tilewright::formats

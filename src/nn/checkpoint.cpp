@@ -67,7 +67,7 @@ void write_checkpoint(const std::string& path, const HostCopy& copy, const Metad
     written.reserve(copy.entries().size());
     for (const HostCopy::Entry& e : copy.entries())
       written.push_back({e.name, e.dtype, e.shape, [&e] { return formats::KeptBytes{e.bytes, nullptr}; }});
-    formats::write_safetensors(path, std::move(written), options);
+    formats::write_safetensors(path, written, options);
   });
 }
 

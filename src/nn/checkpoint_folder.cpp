@@ -55,7 +55,7 @@ class FolderLock {
   int folder_;
 };
 
-const std::string& made(const std::string& path, const Location& where) {
+std::string made(const std::string& path, const Location& where) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error)

@@ -126,6 +126,14 @@ struct Likes {
   std::vector<std::size_t> kernels;
 };
 
+std::optional<std::vector<std::int64_t>> arguments_if_any(const Kernel& general, const Kernel& kernel) {
+  try {
+    return arguments_of(general, kernel);
+  } catch (const Differs&) {
+    return std::nullopt;
+  }
+}
+
 // One kernel for all of them, if they are not one already.
 void share(tile::Plan& plan, const std::vector<std::size_t>& kernels,
            std::vector<std::vector<std::int64_t>>& arguments) {
@@ -138,12 +146,11 @@ void share(tile::Plan& plan, const std::vector<std::size_t>& kernels,
     if (!general && !(kernel == own[0])) general = general_kernel(own[0], kernel).kernel;
   if (!general) return;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    try {
-      arguments[kernels[i]] = arguments_of(*general, own[i]);
-      plan.kernels[kernels[i]] = *general;
-    } catch (const Differs&) {
-      // It differs from the first in numbers in which the second does not: it keeps its own.
-    }
+    // One that differs from the first in numbers in which the second does not keeps its own.
+    std::optional<std::vector<std::int64_t>> found = arguments_if_any(*general, own[i]);
+    if (!found) continue;
+    arguments[kernels[i]] = std::move(*found);
+    plan.kernels[kernels[i]] = *general;
   }
 }
 

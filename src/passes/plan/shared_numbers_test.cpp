@@ -25,6 +25,7 @@ tile::Plan node_by_node(const std::string& text) {
 
 std::vector<std::string> texts_of(const tile::Plan& plan) {
   std::vector<std::string> texts;
+  texts.reserve(plan.kernels.size());
   for (const tile::Kernel& kernel : plan.kernels) texts.push_back(tile::print(kernel));
   return texts;
 }
