@@ -3,7 +3,8 @@
 //   with_products_by_parts → with_variances_by_parts → with_sums_by_rows     rewrite the graph
 //   materialize                                     stores what memory must hold
 //   fuse_chunked, or keep_apart                     chooses the groups, each of which becomes a kernel
-//   plan_groups                                     writes their kernels (emit/), buffers and launches, and repeats
+//   plan_groups                                     writes their kernels (emit/), buffers and launches, and
+//   repeats
 //                                                   launches where memory is short (fit_memory.h)
 #include "passes/pipeline.h"
 

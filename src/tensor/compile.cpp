@@ -84,6 +84,8 @@ Leaves CompiledCore::call(const std::vector<Tensor>& args, const Location& where
     }
     return results;
   }
+  // While the function was recorded another thread may have given an argument away.
+  check_kept("compile", state_->arguments(), args, where);
   const Specialisation& s = *ready.s;
   CompiledGraph& graph = *ready.graph;
   DeviceState& device = context->device(s.guards[0].device->name());
@@ -154,6 +156,9 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const Structure
           "there or not, or another number",
           where);
     check_outputs(outputs, types, *device, where);
+    // While the function was recorded another thread may have given these away.
+    check_kept("into", state_->arguments(), arguments, where);
+    check_kept("into", {"output"}, outputs, where);
     return overwrites(outputs, recorded_inputs(s, args, where));
   });
   Specialisation& s = *ready.s;
@@ -211,6 +216,7 @@ CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Locati
   const std::scoped_lock lock(state_->mutex, context->mutex);
   check_kept("compile", state_->arguments(), args, where);
   const State::Ready ready = state_->prepared(args, context, where);
+  check_kept("compile", state_->arguments(), args, where);
   const Specialisation& s = *ready.s;
   const std::uint64_t drawn = context->random_calls;
   CompiledCall call{ready.graph, graph_inputs(s, args, context, where), s.draws.size(), 2 * s.checks.size()};

@@ -341,7 +341,11 @@ std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, Devi
                               std::vector<std::shared_ptr<runtime::Buffer>> given) {
   std::vector<std::shared_ptr<runtime::Buffer>> in, out = std::move(given);
   in.reserve(inputs.size());
-  for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
+  for (const Tensor& t : inputs) {
+    // Whoever calls has asked; a function of the user's that ran since may have let another thread have it.
+    if (!t.impl()->donated.empty()) throw Error("an operand " + donated_text(*t.impl()));
+    in.push_back(t.impl()->buffer);
+  }
   out.resize(graph.outputs.size());
   for (std::size_t i = 0; i < out.size(); ++i)
     if (!out[i]) out[i] = allocate(device.device, graph.outputs[i]);

@@ -29,7 +29,8 @@ struct ResidualLayers {
 };
 Tensor residual_loss(const std::vector<Tensor>& all) {
   Tensor x = all[0];
-  for (std::size_t i = 1; i < all.size(); ++i) x = x + gelu(matmul(layer_norm(x, std::nullopt, std::nullopt), all[i]));
+  for (std::size_t i = 1; i < all.size(); ++i)
+    x = x + gelu(matmul(layer_norm(x, std::nullopt, std::nullopt), all[i]));
   return mean(x * x);
 }
 std::vector<Tensor> residual_step(const std::vector<Tensor>& all) {

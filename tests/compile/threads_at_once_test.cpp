@@ -189,6 +189,24 @@ TEST(ThreadsAtOnce, LetGoOfForeignMemoryAnywhere) {
   EXPECT_EQ(gone, kTensors);
 }
 
+// While a function is recorded, it may let another thread give away what it was called with.
+TEST(ThreadsAtOnce, GiveAwayWhatARecordedFunctionIsCalledWith) {
+  Context ctx(kOneThread);
+  const Tensor x = ctx.ones({64});
+  const auto moved = compile([](const Tensor& a) { return a + 1.f; }, {.donate = {0}});
+  const auto late = compile([&](const Tensor& a) {
+    std::thread([&] { moved(x); }).join();
+    return a * 2.f;
+  });
+  test::expect_says([&] { late(x); }, {"compile: argument 0 was donated to", "threads_at_once_test.cpp"});
+  const Tensor z = ctx.ones({32});
+  const auto also_late = compile([&](const Tensor& a) {
+    std::thread([&] { moved(z); }).join();
+    return a * 3.f;
+  });
+  test::expect_says([&] { also_late.into(ctx.zeros({32}), z); }, {"into: argument 0 was donated to"});
+}
+
 // One thread gives a tensor away, which is no use of the others' (running.md): these get its values or an
 // Error.
 TEST(ThreadsAtOnce, UseWhatAnotherGivesAway) {

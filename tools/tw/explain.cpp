@@ -55,6 +55,8 @@ Json to_json(const SpecialisationReport& r) {
           {"not_fused", r.not_fused},
           {"breaks", r.breaks},
           {"temporary_bytes", r.arena_bytes},
+          {"recomputing", r.recomputing},
+          {"memory", r.memory},
           {"copied_bytes", r.copied_bytes},
           {"floor_us", r.floor_us},
           {"floor_source", r.floor_source},

@@ -32,6 +32,19 @@ constexpr const char* kGraph = R"(graph @scaled(%x: f32[64,256], %i: i64[8]) -> 
 }
 )";
 
+TEST(Explain, CompilesAGraphFileWithinAnAmountOfMemory) {
+  write("scaled.tw", kGraph);
+  const std::string file = work_folder() + "/scaled.tw";
+  const Outcome within = run_tw("explain " + file + " --memory 1MiB --no-time");
+  EXPECT_EQ(within.exit_code, 0) << within.output;
+  EXPECT_TRUE(contains(within.output, "memory budget: temporaries take 0.0 MB")) << within.output;
+  const Outcome less = run_tw("explain " + file + " --memory 1KiB");
+  EXPECT_NE(less.exit_code, 0);
+  EXPECT_TRUE(contains(less.output, "memory_budget is 1024 bytes")) << less.output;
+  EXPECT_TRUE(contains(run_tw("explain softmax --memory 1MiB").output, "--memory is for graph files"));
+  EXPECT_TRUE(contains(run_tw("explain " + file + " --memory much").output, "'much' is no size"));
+}
+
 TEST(Explain, ShowsKernelsFloorsAndTimes) {
   const Outcome outcome = run_tw("explain " + kSmallSoftmax);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;

@@ -33,10 +33,11 @@ class KernelPair {
   GeneralKernel run() {
     require(out_.views.size() == other_.views.size() && out_.scalars == other_.scalars &&
                 out_.grid.size() == other_.grid.size() && out_.values.size() == other_.values.size(),
-            "other kernels");
+            "it is written for its size, and of other parts at another");
     for (std::size_t i = 0; i < out_.values.size(); ++i)
       require(out_.values[i].type == other_.values[i].type,
-              fmt::format("{} and {}", to_string(out_.values[i].type), to_string(other_.values[i].type)));
+              fmt::format("it is written for its size: what is {} there is {} at another",
+                          to_string(out_.values[i].type), to_string(other_.values[i].type)));
     for (std::size_t i = 0; i < out_.views.size(); ++i) merge_view(out_.views[i], other_.views[i]);
     for (std::size_t i = 0; i < out_.grid.size(); ++i) merge_axis(out_.grid[i], other_.grid[i]);
     merge_block(out_.body, other_.body);
@@ -85,12 +86,13 @@ class KernelPair {
 
   // `ops` grows where a number becomes a parameter.
   void merge_block(Block& a, const Block& b) {
-    require(a.args == b.args && a.ops.size() == b.ops.size(), "other operations");
+    require(a.args == b.args && a.ops.size() == b.ops.size(), "it has other operations at another size");
     std::vector<Op> ops;
     for (std::size_t i = 0; i < a.ops.size(); ++i) {
       Op& op = a.ops[i];
       const Op& other = b.ops[i];
-      require(op.kind == other.kind && op.blocks.size() == other.blocks.size(), "other operations");
+      require(op.kind == other.kind && op.blocks.size() == other.blocks.size(),
+              "it has other operations at another size");
       for (std::size_t k = 0; k < op.blocks.size(); ++k) merge_block(op.blocks[k], other.blocks[k]);
       Op as_here = other;
       as_here.blocks = op.blocks;
@@ -100,7 +102,7 @@ class KernelPair {
       }
       as_here.number = op.number;
       require(op.kind == OpKind::constant && op == as_here,
-              fmt::format("other {} operations", name(op.kind)));
+              fmt::format("its {} differ at another size", name(op.kind)));
       ops.push_back(constant_from_parameter(op, other.number));
     }
     a.ops = std::move(ops);

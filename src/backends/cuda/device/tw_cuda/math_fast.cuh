@@ -35,7 +35,7 @@ TW_DEVICE float exp_offset(float y) {
   return fabsf(y) <= kMost ? fminf(fmaxf(offset, -kMost), kMost) : offset;
 }
 TW_DEVICE float exp(float x) { return detail::ex2(x * kLog2E); }  // the product is off by 2^-18 at |x| = 88
-TW_DEVICE float reciprocal(float x) {  // 2^-22
+TW_DEVICE float reciprocal(float x) {                             // 2^-22
   const float s = detail::scale_of_divisor(x);
   return detail::rcp(x * s) * s;
 }
