@@ -9,7 +9,7 @@
 
 namespace tilewright::formats {
 
-// Whose regular expressions a pattern is written in: they read `$` and `{1,3}+` differently.
+// The library whose regular expressions a pattern is written in: they read `$` and `{1,3}+` differently.
 enum class PatternDialect { tiktoken, tokenizers };
 
 struct SplitPattern {

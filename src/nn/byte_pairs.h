@@ -16,7 +16,7 @@ class PairTable {
   struct Entry {
     std::uint32_t left = kEmpty, right = 0, rank = 0, result = 0;
   };
-  // Of a pair that is named twice, the last is taken, as a map would.
+  // A pair that is named twice has the last rank, as in a map.
   explicit PairTable(const std::vector<formats::Merge>& merges);
   // Null where the two do not merge.
   const Entry* find(std::uint32_t left, std::uint32_t right) const;

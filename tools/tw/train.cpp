@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "tw/arguments.h"
+#include "tw/byte_size.h"
 #include "tw/commands.h"
 #include "tw/output.h"
 #include "tw/subject.h"
@@ -26,6 +27,7 @@ struct TrainInput {
   Index steps = 0;  // 0: the recipe's
   double rate = 0;  // 0: the recipe's
   Index accumulate = 1;
+  std::string memory;  // that a step may hold: "12GiB"; empty: any amount
   bool stop_on_spike = false;
   std::uint64_t seed = 1337;
   int threads = 0;
@@ -124,8 +126,14 @@ void train(TrainInput in) {
   const TrainRecipe recipe = recipe_of(in);
   const DType compute = compute_type(in.precision);
   Context ctx({.device = in.device, .cache_directory = cache_argument(in.cache), .threads = in.threads});
-  TrainRun training(ctx, {.recipe = recipe, .seed = in.seed, .compute = compute, .parts = in.accumulate},
-                    text);
+  TrainRun training(
+      ctx,
+      {.recipe = recipe,
+       .seed = in.seed,
+       .compute = compute,
+       .parts = in.accumulate,
+       .memory_budget = in.memory.empty() ? 0 : static_cast<std::int64_t>(bytes_of_text(in.memory))},
+      text);
   if (folder) resume(ctx, training, *folder, in.output);
   if (!in.out.empty()) folder = TrainFolder::make(in.out, settings_of(in, recipe));
   Lines lines(in.output);
@@ -166,6 +174,10 @@ void add_train(CLI::App& app) {
   sub->add_option("--accumulate", in->accumulate,
                   "Micro-batches of a step: its rows in so many parts, one after another, for less memory")
       ->check(CLI::PositiveNumber);
+  sub->add_option(
+         "--memory", in->memory,
+         "The most that a step may hold: launches are repeated where it would be more, to the same bits")
+      ->type_name("SIZE");
   sub->add_flag(
       "--stop-on-spike", in->stop_on_spike,
       "End where a loss is above the running mean by 6 deviations and a tenth; else it is a warning");

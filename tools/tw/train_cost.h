@@ -17,7 +17,7 @@ struct TrainCost {
   std::string peak_source;  // "measured by …", "rules of thumb …"
   double mfu(double tokens_per_s) const { return tokens_per_s * flops_per_token / peak_flops_per_s; }
 };
-// Of a model on the Context's device, whose products are in `compute`.
+// The cost of a model on the Context's device, whose products are in `compute`.
 TrainCost train_cost(Context& ctx, const nn::GPT2& model, const nn::GPT2Config& config, DType compute);
 
 }  // namespace tilewright::tw

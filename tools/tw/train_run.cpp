@@ -58,7 +58,7 @@ TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
   if (options_.compute == DType::f16) state_.scale = nn::make_loss_scale(ctx_);
   cost_ = train_cost(ctx_, state_.model, recipe.model, options_.compute);
   keep();
-  one_step_.emplace(recipe, options_.compute, options_.parts);
+  one_step_.emplace(recipe, options_.compute, options_.parts, options_.memory_budget);
   const Index heads = recipe.model.heads;
   const DType compute = options_.compute;
   validate_.emplace([heads, compute](const nn::GPT2& m, const Tensor& in, const Tensor& out) {

@@ -62,7 +62,7 @@ nn::GPT2 computing(const nn::GPT2& model, DType compute) {
   return compute == DType::f32 ? model : nn::cast_tree(model, compute);
 }
 
-TrainStep::TrainStep(const TrainRecipe& recipe, DType compute, Index count) {
+TrainStep::TrainStep(const TrainRecipe& recipe, DType compute, Index count, std::int64_t memory_budget) {
   const Parts parts{.optimizer = nn::adamw(recipe.optimizer),
                     .heads = recipe.model.heads,
                     .compute = compute,
@@ -74,7 +74,7 @@ TrainStep::TrainStep(const TrainRecipe& recipe, DType compute, Index count) {
     return parts.update(s, value, gradient, rate);
   };
   // Deterministic: what is resumed has the bits of what was not interrupted.
-  const CompileOptions options{.deterministic = true, .donate = {0}};
+  const CompileOptions options{.deterministic = true, .donate = {0}, .memory_budget = memory_budget};
   if (count == 1) {
     compiled_.emplace(whole_, options);
     return;

@@ -32,8 +32,8 @@ nn::GPT2 computing(const nn::GPT2& model, DType compute);
 
 class TrainStep {
  public:
-  // `parts`: micro-batches of a step.
-  TrainStep(const TrainRecipe& recipe, DType compute, Index parts);
+  // `parts`: micro-batches of a step. `memory_budget`: bytes that it may hold; 0: any number.
+  TrainStep(const TrainRecipe& recipe, DType compute, Index parts, std::int64_t memory_budget = 0);
 
   struct Done {
     Tensor loss, norm;  // f32[]: the mean of all parts, and the gradient's norm before it is clipped

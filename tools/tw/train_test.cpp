@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "tw/run_command.h"
@@ -152,6 +153,24 @@ TEST_F(Train, AccumulationIsTheSameTraining) {
   ASSERT_EQ(whole.size(), 12U);
   ASSERT_EQ(parts.size(), 12U);
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i], whole[i], 1e-4);
+}
+
+TEST_F(Train, LessMemoryIsTheSameTraining) {
+  const auto trained = [&](const std::string& more) {
+    std::istringstream lines(run_tw(arguments(6) + "--json " + more).output);
+    std::vector<double> found;
+    for (std::string line; std::getline(lines, line);)
+      found.push_back(Json::parse(line)["train_loss"].get<double>());
+    return found;
+  };
+  const Outcome too_little = run_tw(arguments(6) + "--memory 1MiB");
+  EXPECT_NE(too_little.exit_code, 0);
+  std::smatch least;
+  ASSERT_TRUE(std::regex_search(too_little.output, least, std::regex("this call is (\\d+) bytes")))
+      << too_little.output;
+  const std::vector<double> within = trained("--memory " + least[1].str());
+  EXPECT_EQ(within.size(), 6U);
+  EXPECT_EQ(within, trained(""));
 }
 
 TEST_F(Train, TheReportIsAPageOfOneFile) {
