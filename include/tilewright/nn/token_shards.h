@@ -8,7 +8,7 @@
 //   16  u64      count of tokens
 //   24  u32      vocabulary: every token is below
 //   28  u32      the end-of-text token; 2^32 - 1 where there is none
-//   32  u64 × 2  XXH3-128 of the bytes of all tokens, the low half first
+//   32  2 u64    XXH3-128 of the bytes of all tokens, the low half first
 //   48  u64      how many of them are end-of-text tokens
 //   56  u64      the low half of XXH3-128 of the 56 bytes before
 #pragma once

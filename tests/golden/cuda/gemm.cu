@@ -9,6 +9,7 @@
 #include "tw_cuda/quad.cuh"
 #include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
+#include "tw_cuda/wgmma_n256.cuh"
 
 namespace tw {
 

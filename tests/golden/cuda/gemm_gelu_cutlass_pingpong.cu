@@ -10,6 +10,7 @@
 #include "tw_cuda/tile_store.cuh"
 #include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
+#include "tw_cuda/wgmma_n192.cuh"
 
 namespace tw {
 

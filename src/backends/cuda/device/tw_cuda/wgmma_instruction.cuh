@@ -3,6 +3,8 @@
 // it; TW_SUM(in), the registers of the sum, and TW_SUM_NAMES, their names; TW_REST, the names of the seven
 // operands behind them.
 
+#ifdef TW_COLUMNS  // read for a number of columns
+
 // Four registers of the sum for a column c of pairs; `in` is "+f" or "+r", as floats or integers.
 #define TW_PAIR(in, c) in(acc[0][c].v[0]), in(acc[0][c].v[1]), in(acc[1][c].v[0]), in(acc[1][c].v[1])
 #define TW_PAIRS4(in, c) TW_PAIR(in, c), TW_PAIR(in, c + 1), TW_PAIR(in, c + 2), TW_PAIR(in, c + 3)
@@ -128,3 +130,4 @@ struct Wgmma<TW_COLUMNS> {
 #undef TW_SUM
 #undef TW_SUM_NAMES
 #undef TW_REST
+#endif
