@@ -119,7 +119,10 @@ TEST(DeviceHeaders, AreAllEmbedded) {
   std::vector<std::string> names;
   for (const auto& header : device_headers()) {
     names.emplace_back(header.name);
-    EXPECT_THAT(std::string(header.text), HasSubstr("#pragma once")) << header.name;
+    // Read once, or for each of the numbers that those that are say before.
+    EXPECT_THAT(std::string(header.text),
+                testing::AnyOf(HasSubstr("#pragma once"), HasSubstr("#ifdef TW_COLUMNS")))
+        << header.name;
   }
   EXPECT_THAT(names, testing::Contains("tw_cuda/math.cuh"));
   EXPECT_GE(names.size(), 10u);
