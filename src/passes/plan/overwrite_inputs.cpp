@@ -2,8 +2,10 @@
 // come first.
 #include "passes/plan/overwrite_inputs.h"
 
+#include "passes/plan/kernel_prices.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/same_blocks.h"
+#include "passes/plan/step_buffers.h"
 
 #include <tilewright/base/error.h>
 
@@ -134,11 +136,11 @@ class Overwriter {
     };
     const auto used = [&](int b, std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i)
-        if (uses(plan_.steps[i]).count(b)) return true;
+        if (uses_of(plan_.steps[i], plan_).count(b)) return true;
       return false;
     };
     std::vector<std::pair<int, int>> out;
-    const std::map<int, Use> here = uses(plan_.steps[s]);
+    const std::map<int, StepUse> here = uses_of(plan_.steps[s], plan_);
     for (const auto& [a, read] : here)
       for (const auto& [b, written] : here) {
         const PlanBuffer &from = plan_.buffers[place(a)], &to = plan_.buffers[place(b)];
@@ -151,12 +153,7 @@ class Overwriter {
   }
 
   static std::vector<PlanStep> with_buffer(std::vector<PlanStep> steps, int from, int to) {
-    for (PlanStep& step : steps) {
-      for (tile::ViewBinding& v : step.views)
-        if (v.buffer == from) v.buffer = to;
-      for (int* buffer : {&step.buffer, &step.from})
-        if (*buffer == from) *buffer = to;
-    }
+    for (PlanStep& step : steps) rename_buffer(step, from, to);
     return steps;
   }
 
@@ -169,12 +166,10 @@ class Overwriter {
                            (target.predicted_us(with_one_view(kernel, equal[0].views).kernel, target) -
                             target.predicted_us(kernel, target));
     double all_us = 0;
-    std::map<std::string_view, std::pair<const tile::Kernel*, double>> known;  // a layer's come again
+    KernelPrices prices(target);
     for (const tile::Kernel& k : plan_.kernels) {
       if (more_us <= kPart * all_us) return false;
-      auto& [like, us] = known[k.name];
-      if (like == nullptr || !(*like == k)) like = &k, us = target.predicted_us(k, target);
-      all_us += us;
+      all_us += prices.us(k);
     }
     return more_us > kPart * all_us;
   }
@@ -200,7 +195,7 @@ class Overwriter {
       if (to.role != PlanBuffer::Role::output || taken || to.dtype != of.dtype || to.elements != of.elements)
         continue;
       const bool together = std::any_of(plan_.steps.begin(), plan_.steps.end(), [&](const PlanStep& step) {
-        const std::map<int, Use> used = uses(step);
+        const std::map<int, StepUse> used = uses_of(step, plan_);
         const auto writes = used.find(static_cast<int>(b));
         return used.count(from) > 0 && writes != used.end() && writes->second.written;
       });
@@ -217,31 +212,11 @@ class Overwriter {
     return -1;
   }
 
-  struct Use {
-    bool read = false, written = false;
-  };
-  // What a step does to each buffer.
-  std::map<int, Use> uses(const PlanStep& step) const {
-    std::map<int, Use> out;
-    if (step.kind != PlanStep::Kind::launch) {
-      out[step.buffer].written = true;
-      if (step.kind == PlanStep::Kind::copy) out[step.from].read = true;
-      return out;
-    }
-    const std::vector<tile::ViewUse> views = tile::view_uses(plan_.kernels[place(step.kernel)]);
-    for (std::size_t v = 0; v < views.size(); ++v) {
-      Use& use = out[step.views[v].buffer];
-      use.read = use.read || views[v].read || views[v].accumulated;
-      use.written = use.written || views[v].written || views[v].accumulated;
-    }
-    return out;
-  }
-
   // Nothing is changed where there is a reason against it.
   std::string lay(int output, const std::vector<int>& inputs) {
     const auto is_input = [&](int b) { return std::find(inputs.begin(), inputs.end(), b) != inputs.end(); };
     std::vector<std::size_t> steps;  // all but copies of the input to itself
-    std::vector<std::map<int, Use>> used;
+    std::vector<std::map<int, StepUse>> used;
     std::vector<std::size_t> readers, writers;  // of the input and of the output: places in `steps`
     std::vector<std::size_t> makers, users;  // what writes the input, as of a temporary; what uses the output
     std::vector<std::pair<std::size_t, std::vector<int>>> merged;  // step, views
@@ -252,16 +227,16 @@ class Overwriter {
         copied = true;
         continue;
       }
-      used.push_back(uses(step));
+      used.push_back(uses_of(step, plan_));
       const bool writes = used.back().count(output) && used.back()[output].written;
-      const auto of_inputs = [&](bool Use::* how) {
+      const auto of_inputs = [&](bool StepUse::* how) {
         return std::any_of(inputs.begin(), inputs.end(), [&](int i) {
           const auto use = used.back().find(i);
           return use != used.back().end() && use->second.*how;
         });
       };
-      const bool reads = of_inputs(&Use::read);
-      if (of_inputs(&Use::written)) {
+      const bool reads = of_inputs(&StepUse::read);
+      if (of_inputs(&StepUse::written)) {
         // As where two blocks are placed in one tensor: the first is placed in its memory by now.
         if (copied) return "what is copied is written again behind the copy";
         makers.push_back(steps.size());
@@ -333,7 +308,7 @@ class Overwriter {
 
   // The order of steps that is nearest to the one there is: what meets in memory stays as it stood, but
   // what is wanted earlier comes earlier. Nothing where there is none.
-  std::optional<std::vector<std::size_t>> in_order(const std::vector<std::map<int, Use>>& used,
+  std::optional<std::vector<std::size_t>> in_order(const std::vector<std::map<int, StepUse>>& used,
                                                    const std::vector<Before>& wanted) const {
     std::vector<std::vector<std::size_t>> later(used.size());
     std::vector<int> waits(used.size(), 0);

@@ -3,6 +3,7 @@
 #include "passes/plan/kernel_pair.h"
 #include "passes/plan/shared_text.h"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -126,6 +127,23 @@ struct Likes {
   std::vector<std::size_t> kernels;
 };
 
+std::vector<Likes> differing_in_numbers(const tile::Plan& plan, const std::vector<std::size_t>& kernels) {
+  std::vector<Likes> all;
+  for (const std::size_t k : kernels) {
+    Kernel bare = plan.kernels[k];
+    if (!take_out_numbers(plan.kernels[k], PlaceValues(plan.kernels[k]), bare.body)) continue;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Likes& likes) {
+      take_names(bare, likes.without_numbers);
+      return bare == likes.without_numbers;
+    });
+    if (found == all.end())
+      all.push_back({std::move(bare), {k}});
+    else
+      found->kernels.push_back(k);
+  }
+  return all;
+}
+
 std::optional<std::vector<std::int64_t>> arguments_if_any(const Kernel& general, const Kernel& kernel) {
   try {
     return arguments_of(general, kernel);
@@ -134,49 +152,47 @@ std::optional<std::vector<std::int64_t>> arguments_if_any(const Kernel& general,
   }
 }
 
-// One kernel for all of them, if they are not one already.
+// One kernel for all of them, no two of which are equal.
 void share(tile::Plan& plan, const std::vector<std::size_t>& kernels,
            std::vector<std::vector<std::int64_t>>& arguments) {
   std::vector<Kernel> own;
   own.reserve(kernels.size());
   for (const std::size_t k : kernels) own.push_back(plan.kernels[k]);
   for (Kernel& kernel : own) take_names(kernel, own[0]);
-  std::optional<Kernel> general;
-  for (const Kernel& kernel : own)
-    if (!general && !(kernel == own[0])) general = general_kernel(own[0], kernel).kernel;
-  if (!general) return;
+  if (own.size() < 2) return;
+  const Kernel general = general_kernel(own[0], own[1]).kernel;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     // One that differs from the first in numbers in which the second does not keeps its own.
-    std::optional<std::vector<std::int64_t>> found = arguments_if_any(*general, own[i]);
+    std::optional<std::vector<std::int64_t>> found = arguments_if_any(general, own[i]);
     if (!found) continue;
     arguments[kernels[i]] = std::move(*found);
-    plan.kernels[kernels[i]] = *general;
+    plan.kernels[kernels[i]] = general;
   }
 }
 
 }  // namespace
 
 void share_numbers(tile::Plan& plan) {
-  std::vector<Likes> all;
-  std::unordered_multimap<std::size_t, std::size_t> known;  // in `all`, by their ops
+  // Equal kernels are one already, and a kernel that no other resembles keeps its numbers: neither is looked
+  // into.
+  std::unordered_map<std::size_t, std::vector<std::size_t>> alike;  // by their ops, the first of equal ones
+  std::vector<std::size_t> first_equal(plan.kernels.size());
   for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
-    Kernel bare = plan.kernels[k];
-    if (!take_out_numbers(plan.kernels[k], PlaceValues(plan.kernels[k]), bare.body)) continue;
-    Likes* found = nullptr;
-    const std::size_t hash = hash_of_ops(bare);
-    for (auto [at, end] = known.equal_range(hash); at != end && found == nullptr; ++at) {
-      take_names(bare, all[at->second].without_numbers);
-      if (bare == all[at->second].without_numbers) found = &all[at->second];
-    }
-    if (found == nullptr) {
-      known.insert({hash, all.size()});
-      found = &all.emplace_back(Likes{std::move(bare), {}});
-    }
-    found->kernels.push_back(k);
+    std::vector<std::size_t>& others = alike[hash_of_ops(plan.kernels[k])];
+    const auto same = std::find_if(others.begin(), others.end(),
+                                   [&](std::size_t other) { return plan.kernels[other] == plan.kernels[k]; });
+    first_equal[k] = same == others.end() ? k : *same;
+    if (same == others.end()) others.push_back(k);
   }
   std::vector<std::vector<std::int64_t>> arguments(plan.kernels.size());
-  for (const Likes& likes : all)
-    if (likes.kernels.size() > 1) share(plan, likes.kernels, arguments);
+  for (const auto& [hash, kernels] : alike)
+    if (kernels.size() > 1)
+      for (const Likes& likes : differing_in_numbers(plan, kernels)) share(plan, likes.kernels, arguments);
+  for (std::size_t k = 0; k < plan.kernels.size(); ++k)
+    if (const std::size_t first = first_equal[k]; first != k) {
+      plan.kernels[k] = plan.kernels[first];
+      arguments[k] = arguments[first];
+    }
   for (tile::PlanStep& step : plan.steps) {
     if (step.kind != tile::PlanStep::Kind::launch) continue;
     const auto& own = arguments[static_cast<std::size_t>(step.kernel)];
