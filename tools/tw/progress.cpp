@@ -25,6 +25,19 @@ void ProgressLine::step(std::string_view what) {
   shown_ = terminal_;
 }
 
+bool ProgressLine::is_due() {
+  const auto now = std::chrono::steady_clock::now();
+  if (due_since_ && now - *due_since_ <= std::chrono::milliseconds(500)) return false;
+  due_since_ = now;
+  return true;
+}
+
+std::string time_left_text(double seconds) {
+  const auto whole = static_cast<long long>(seconds);
+  if (whole >= 3600) return fmt::format("{} h {:02} min left", whole / 3600, whole / 60 % 60);
+  return fmt::format("{}:{:02} left", whole / 60, whole % 60);
+}
+
 void ProgressLine::clear() {
   if (!shown_) return;
   fmt::print(stderr, "\r\033[K");

@@ -126,8 +126,7 @@ std::string progress_text(std::uint64_t done, std::uint64_t all, double seconds)
   std::string text = fmt::format("{:.0f} of {:.0f} MB", mega(done), mega(all));
   if (done == 0) return text;
   const double rate = mega(done) / std::max(seconds, 1e-3);
-  const auto left = static_cast<long long>(mega(all - done) / rate);
-  return text + fmt::format(", {:.1f} MB/s, {}:{:02} left", rate, left / 60, left % 60);
+  return text + fmt::format(", {:.1f} MB/s, {}", rate, time_left_text(mega(all - done) / rate));
 }
 
 // Which documents validate: by a permutation of all, so that it is as many as was asked for.
@@ -164,16 +163,11 @@ Done encode_all(DocumentReader& reader, const LoadedTokenizer& loaded, const Tok
   ThreadPool pool(in.threads, {.pin = false});
   const auto threads = static_cast<std::size_t>(pool.size());
   const auto begin = std::chrono::steady_clock::now();
-  auto shown = begin - std::chrono::hours(1);
   Done done;
   std::uint64_t number = 0;
   while (!InterruptGuard::interrupted()) {
-    const auto now = std::chrono::steady_clock::now();
-    done.seconds = std::chrono::duration<double>(now - begin).count();
-    if (now - shown > std::chrono::milliseconds(500)) {
-      progress.step(progress_text(done.bytes, reader.bytes(), done.seconds));
-      shown = now;
-    }
+    done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (progress.is_due()) progress.step(progress_text(done.bytes, reader.bytes(), done.seconds));
     const std::vector<Document> documents = reader.next(4096, kBytesAtOnce * threads);
     if (documents.empty()) return done;
     std::vector<std::vector<std::int32_t>> tokens(documents.size());

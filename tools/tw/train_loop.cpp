@@ -1,10 +1,11 @@
 // The loop.
 #include "tw/train_loop.h"
 
+#include <tilewright/perf/cost.h>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <cmath>
 #include <stdexcept>
 
@@ -41,12 +42,6 @@ std::string to_text(const TrainReport& r) {
 // NaN has no sign.
 std::string number_text(double number) { return std::isnan(number) ? "NaN" : fmt::format("{:.4g}", number); }
 
-std::string left_text(double seconds) {
-  const auto whole = static_cast<long long>(seconds);
-  if (whole >= 3600) return fmt::format("{} h {:02} min left", whole / 3600, whole / 60 % 60);
-  return fmt::format("{}:{:02} left", whole / 60, whole % 60);
-}
-
 // What `keep` does with the folder; that it cannot be written is nobody's mistake in asking.
 template <class Keep>
 void in_folder(const Keep& keep) {
@@ -55,11 +50,6 @@ void in_folder(const Keep& keep) {
   } catch (const Error& error) {
     throw std::runtime_error(without_place(error));
   }
-}
-
-std::string memory_text(std::size_t bytes) {
-  const double mb = static_cast<double>(bytes) / 1e6;
-  return mb < 1000 ? fmt::format("{:.0f} MB", mb) : fmt::format("{:.2f} GB", mb / 1e3);
 }
 
 }  // namespace
@@ -71,9 +61,10 @@ std::string TrainLoop::progress_text() {
   const auto tokens_left =
       static_cast<double>((last - training_.step()) * options_.recipe.rows * options_.recipe.model.context);
   return fmt::format(
-      "step {} of {}, loss {:.3f}, {:.0f} tokens/s, mfu {:.1f} %, {}, norm {:.3f}, rate {:.2e}, {}",
-      training_.step(), last, r.train_loss, r.tokens_per_s, 100 * r.mfu, memory_text(r.peak_bytes),
-      r.grad_norm, r.learning_rate, left_text(tokens_left / r.tokens_per_s));
+      "step {} of {}, loss {:.3f}, {:.0f} tokens/s, mfu {:.1f} %, {}B, norm {:.3f}, rate {:.2e}, {}",
+      training_.step(), last, r.train_loss, r.tokens_per_s, 100 * r.mfu,
+      perf::with_prefix(static_cast<double>(r.peak_bytes)), r.grad_norm, r.learning_rate,
+      time_left_text(tokens_left / r.tokens_per_s));
 }
 
 void TrainLoop::stop_at_fault(const std::string& what, Index step) {
@@ -131,11 +122,9 @@ bool TrainLoop::run() {
   const InterruptGuard guard;
   ProgressLine progress("tw train", options_.output.progress());
   const Index last = options_.recipe.schedule.steps;
-  auto shown = std::chrono::steady_clock::now() - std::chrono::hours(1);
   while (training_.step() < last && !InterruptGuard::interrupted()) {
     // Results are read now and then: reading waits for the device.
-    if (const auto now = std::chrono::steady_clock::now(); now - shown > std::chrono::milliseconds(500)) {
-      shown = now;
+    if (progress.is_due()) {
       look();
       progress.step(progress_text());
     }
