@@ -70,6 +70,24 @@ TEST_F(EmulatedDot, TilesComeByTheStagesOfResults) {
     }
 }
 
+// What is updated in place comes by the stage that it leaves by, or is loaded by the thread that stores it.
+TEST_F(EmulatedDot, TilesThatAreUpdatedInPlaceComeByTheStagesOfResults) {
+  for (const DType out : {DType::f32, DType::bf16}) {
+    MatmulKernel m{.out = out, .m = 200, .n = 264, .k = 96, .block_n = 64, .accumulates = true};
+    EXPECT_THAT(text_of(m, wgmma(256, 2, 3)), HasSubstr("fetch(store_stages, 0, c_map"));
+    EXPECT_THAT(text_of(m, wgmma(256, 2, 2)), Not(HasSubstr("fetch(")));
+    for (const int places : {0, 2, 3, 4}) {
+      check(m, wgmma(256, 2, places));
+      check(m, cutlass_pingpong(3, places));
+    }
+    m.beside = 1, m.beside_type = out;
+    for (const int places : {4, 6}) {
+      check(m, wgmma(256, 2, places));
+      check(m, cutlass_pingpong(2, places));
+    }
+  }
+}
+
 TEST_F(EmulatedDot, RaggedTilesComeByTheStagesOfResults) {
   for (const Index m : {1, 65, 200})
     for (const Index n : {8, 136, 264}) {

@@ -10,10 +10,10 @@ namespace tilewright::tile::samples {
 
 std::string to_string(const MatmulKernel& m) {
   return fmt::format(
-      "{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}{}{}{}{}", name(m.dtype), m.tf32 ? " as tf32" : "", m.batch,
-      m.m, m.n, m.k, m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "",
+      "{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}{}{}{}{}{}", name(m.dtype), m.tf32 ? " as tf32" : "",
+      m.batch, m.m, m.n, m.k, m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "",
       m.b_by_columns ? " bT" : "", m.bias_gelu ? " bias_gelu" : "", m.row_sums ? " row_sums" : "",
-      m.maxima ? " maxima" : "",
+      m.maxima ? " maxima" : "", m.accumulates ? " accumulates" : "",
       m.residuals > 0 ? fmt::format(" residuals {} of {}", m.residuals, name(m.beside_type)) : "",
       m.beside > 0 ? fmt::format(" beside {} of {}", m.beside, name(m.beside_type)) : "",
       m.gap > 0 ? fmt::format(" gap {}", m.gap) : "", m.any_depth ? " any depth" : "");
@@ -80,12 +80,15 @@ Kernel matmul(const MatmulKernel& m) {
     if (ragged) options.fill = 0.0;
     out = gelu_tanh(out + k.expand(k.load(bias, {column}, options), 0));
   }
-  const auto beside = [&](const char* name, int i) {
-    const View view = k.view(fmt::format("{}_{}", name, i), m.beside_type, {m.batch, m.m, m.n});
+  const auto tile_of = [&](View view) {
     LoadOptions options{.shape = result};
     if (ragged) options.fill = 0.0;
     return k.cast(k.load(view, {batch, row, column}, options), DType::f32);
   };
+  const auto beside = [&](const char* name, int i) {
+    return tile_of(k.view(fmt::format("{}_{}", name, i), m.beside_type, {m.batch, m.m, m.n}));
+  };
+  if (m.accumulates) out = out + tile_of(c);
   for (int i = 0; i < m.residuals; ++i) out = out + beside("residual", i);
   std::vector<Value> updated;
   for (int i = 0; i < m.beside; ++i) {

@@ -14,10 +14,11 @@ struct MatmulKernel {
   Index block_m = 128, block_n = 128, block_k = 64;
   bool a_by_columns = false, b_by_columns = false;  // memory holds a as [k, m], b as [n, k]
   bool bias_gelu = false;                           // c = gelu_tanh(a · b + bias), bias f32 [n]
-  bool row_sums = false;  // sums[i] = Σ_j c[i, j] of a program's columns, added atomically
-  bool maxima = false;    // of c: columns[i, j] of program row i, largest[i, j] of the program itself
-  int residuals = 0;      // tensors like c that are added to it
-  int beside = 0;         // tensors like c, each updated by it: next = 0.9 · last + 0.1 · c
+  bool row_sums = false;     // sums[i] = Σ_j c[i, j] of a program's columns, added atomically
+  bool maxima = false;       // of c: columns[i, j] of program row i, largest[i, j] of the program itself
+  bool accumulates = false;  // in place: c is added to what it was
+  int residuals = 0;         // tensors like c that are added to it
+  int beside = 0;            // tensors like c, each updated by it: next = 0.9 · last + 0.1 · c
   DType beside_type = DType::f32;  // of both
   Index gap = 0;                   // elements between the rows of a and b
   Index align_bytes = 256;

@@ -94,13 +94,41 @@ Graph product(DType dtype, Index m, Index n, Index k) {
 }
 
 // I. Loshchilov, F. Hutter, Decoupled Weight Decay Regularization, 2019.
+std::vector<Value> adamw_step(Value w, Value g, Value m, Value v) {
+  const Value first = m * 0.9 + g * 0.1, second = v * 0.999 + g * g * 0.001;
+  const Value change = first * 1.1 / (ops::sqrt(second * 1.01) + 1e-8) + w * 0.1;
+  return {w - change * 6e-4, first, second};
+}
+
 Graph adamw(Index n) {
   Program p;
   const Value w = p.input("w", DType::f32, {n}), g = p.input("g", DType::f32, {n}),
               m = p.input("m", DType::f32, {n}), v = p.input("v", DType::f32, {n});
-  const Value first = m * 0.9 + g * 0.1, second = v * 0.999 + g * g * 0.001;
-  const Value change = first * 1.1 / (ops::sqrt(second * 1.01) + 1e-8) + w * 0.1;
-  return p.finish({w - change * 6e-4, first, second});
+  return p.finish(adamw_step(w, g, m, v));
+}
+
+// The last piece of a gradient, added to the ones before, and the update of what it is of: w (m, n), d (k,
+// m), x (k, n).
+Graph product_with_adamw(Index m, Index n, Index k) {
+  Program p;
+  const Value w = p.input("w", DType::f32, {m, n}), first = p.input("first", DType::f32, {m, n}),
+              second = p.input("second", DType::f32, {m, n}), sum = p.input("sum", DType::f32, {m, n}),
+              d = p.input("d", DType::bf16, {k, m}), x = p.input("x", DType::bf16, {k, n});
+  const Value g = ops::matmul(ops::transpose(d, {1, 0}), x, DType::f32) + sum;
+  return p.finish(adamw_step(w, g, first, second));
+}
+
+// A gradient to which a product is added in place, piece by piece: x_i (k, m), d_i (k, n).
+Graph accumulated_products(Index m, Index n, Index k, int pieces) {
+  Program p;
+  Value sum;
+  for (int i = 0; i < pieces; ++i) {
+    const Value x = p.input(fmt::format("x{}", i), DType::bf16, {k, m}),
+                d = p.input(fmt::format("d{}", i), DType::bf16, {k, n});
+    const Value product = ops::matmul(ops::transpose(x, {1, 0}), d, DType::f32);
+    sum = i == 0 ? product : sum + product;
+  }
+  return p.finish({sum});
 }
 
 Graph embedding_gradient(DType dtype, Index tokens, Index vocabulary, Index channels) {
@@ -196,6 +224,9 @@ std::vector<CorpusEntry> user_program_entries() {
   add("gemm 5000x5000x5000 bf16", [] { return product(bf16, 5000, 5000, 5000); });
   add("gemm 1001x3333x777 bf16", [] { return product(bf16, 1001, 3333, 777); });
   add("adamw 124000000 f32", [] { return adamw(124000000); });
+  add("product_with_adamw 50304x768x4096 bf16", [] { return product_with_adamw(50304, 768, 4096); });
+  add("accumulated_products 50304x768x4096 bf16 pieces=3",
+      [] { return accumulated_products(50304, 768, 4096, 3); });
   add("embedding_gradient 16384 of 50304x768 bf16",
       [] { return embedding_gradient(bf16, 16384, 50304, 768); });
   return out;

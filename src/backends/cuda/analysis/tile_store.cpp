@@ -43,9 +43,11 @@ std::string why_no_rows(const Kernel& kernel, const Op& store, int inner) {
 }
 
 Result<TileStore> tile_store(const Kernel& kernel, const Op& store) {
-  bool alone = true;
+  bool alone = true, stored = false;
   tile::for_each_op(kernel.body, [&](const Op& op) {
-    alone = alone && (&op == &store || op.param != store.param || !touches_view(op.kind));
+    stored = stored || &op == &store;
+    alone = alone && (&op == &store || op.param != store.param || !touches_view(op.kind) ||
+                      (!stored && loads_same_tile(op, store)));
   });
   if (!alone) return refuse("the result's view is read or written elsewhere, too");
   const tile::TileType& tile = kernel.type(store.operands[0]);
@@ -67,6 +69,11 @@ Result<TileStore> tile_store(const Kernel& kernel, const Op& store) {
 }
 
 }  // namespace
+
+bool loads_same_tile(const Op& op, const Op& store) {
+  return op.kind == OpKind::load && op.param == store.param && op.tile_dims == store.tile_dims &&
+         std::equal(op.operands.begin(), op.operands.end(), store.operands.begin() + 1, store.operands.end());
+}
 
 Result<std::vector<TileStore>> find_tile_stores(const Kernel& kernel, const Op& dot) {
   const std::vector<Index>& shape = kernel.type(dot.results[0]).shape;

@@ -17,6 +17,10 @@ struct TileStore {
   Index columns() const { return block.box[0]; }
 };
 
+// Whether an op loads the tile that another stores, as an update in place does: the thread that writes an
+// element has read it before.
+bool loads_same_tile(const tile::Op& op, const tile::Op& store);
+
 // All stores of tiles that have the shape of `dot`'s result, one at least; their pieces have as many columns,
 // and all are stored by the copy engine or all by threads. Why not, as a failure of kind unsupported.
 Result<std::vector<TileStore>> find_tile_stores(const tile::Kernel& kernel, const tile::Op& dot);

@@ -344,6 +344,10 @@ inline constexpr double kB2bLoopUs = 2.2, kB2bRoundUs = 0.3, kB2bSumUs = 0.25, k
 // q, 1.33 to 1.72 times as long as in order in seven shapes with heads of 64 to 128 on an H100
 // (docs/notes/2026-11-25-masks-of-reductions.md). Nothing is spilled; why was not looked into.
 inline constexpr double kThreeOverlapped = 1.41;
+// Registers of a thread in the rounds of a back-to-back matmul for addresses, descriptors and temporaries:
+// what is left beside them and the accumulators takes loads of the next round. ptxas then spills 12 bytes at
+// most in d k and d v with heads of 64 and 128, 260 with 16 registers more.
+inline constexpr Index kB2bOtherRegisters = 32;
 // With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
 // rounds, and 5 % lost of 65 (docs/notes/2026-11-22-short-chains.md).
 inline constexpr double kFewRounds = 16;

@@ -72,6 +72,29 @@ PrintedLoop ElementPrinter::begin_elements(const ElementLoop& plan) {
   return loop;
 }
 
+std::vector<ElementPrinter::LoadAhead> ElementPrinter::loads_ahead(const ElementLoop& plan,
+                                                                   const std::function<bool(const Op&)>& may,
+                                                                   Index& registers) {
+  std::vector<LoadAhead> found;
+  const PrintedLoop loop = begin_elements(plan);
+  for (std::size_t i = 0; i < plan.body.size(); ++i) {
+    const Instr& in = plan.body[i];
+    if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::load) continue;
+    const Part part = spread_of(loop, in.axes);
+    if (part == Part::all || analysis_.keeps_load(loop, i) || facts_.is_written(in.op->param) || !may(*in.op))
+      continue;
+    Index elements = 1;
+    if (part == Part::cols) elements = loop.frame.col_steps() * loop.frame.vector;
+    if (part == Part::rows) elements = loop.frame.row_steps();
+    const DType dtype = kernel_.views[static_cast<std::size_t>(in.op->param)].dtype;
+    const Index needed = ceil_div(elements * static_cast<Index>(size_bytes(dtype)), Index{4});
+    if (needed > registers) continue;
+    registers -= needed;
+    found.push_back({loop, i});
+  }
+  return found;
+}
+
 void ElementPrinter::print_elements(const ElementLoop& plan) {
   PrintedLoop loop = begin_elements(plan);
   print_wait_for_readers(loop);

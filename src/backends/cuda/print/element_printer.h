@@ -15,6 +15,15 @@ class ElementPrinter : PrinterParts {
       : PrinterParts(k), analysis_(k), loads_(k, analysis_), reductions_(k, analysis_) {}
 
   void print_elements(const ElementLoop& loop);
+  // Loads of a loop that is printed later which may stand ahead of it: of what stands along one of its axes
+  // or none, where `may` allows it and as long as there are `registers` a thread, of which it takes what they
+  // need.
+  struct LoadAhead {
+    PrintedLoop loop;
+    std::size_t instr;
+  };
+  std::vector<LoadAhead> loads_ahead(const ElementLoop& loop, const std::function<bool(const Op&)>& may,
+                                     Index& registers);
   // In front of a product: asks for the first pieces of the tile that comes by the result's stages.
   void print_first_pieces();
 

@@ -147,29 +147,56 @@ void LoadPrinter::print_fetched_row(PrintedLoop& loop) {
   out_.close();
 }
 
+void LoadPrinter::declare_ahead(PrintedLoop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  loop.arrays[i] = ahead_[in.op] = loaded(loop, in);
+  out_.write(registers_.declaration(loop.arrays[i]));
+}
+
+void LoadPrinter::print_ahead(PrintedLoop& loop, std::size_t i) { fill(loop, i); }
+
+// Registers of its own for what an instruction loads.
+Registers LoadPrinter::loaded(const PrintedLoop& loop, const Instr& in) {
+  const Part part = spread_of(loop, in.axes);
+  const DType dtype = kernel_.views[static_cast<std::size_t>(in.op->param)].dtype;
+  const bool vectors = part == Part::all || part == Part::cols;
+  return {out_.local(names_.stem(in.op->param) + "_in"),
+          part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part}, dtype,
+          vectors ? element_type(dtype) : compute_type(dtype)};
+}
+
 void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
-  need("memory");
-  const Access access(kernel_, ranges_, *in.op);
-  const DType dtype = access.view().dtype;
-  const Part part = spread_of(loop, in.axes);
   Registers& r = loop.arrays[i];
+  if (const auto filled = ahead_.find(in.op); filled != ahead_.end()) {
+    r = filled->second;
+    return;
+  }
   if (k_.pipeline().bring_load(loop, i)) return;
   if (analysis_.keeps_load(loop, i)) {
     r = registers_.buffer(in.value);
     if (declared_.insert(loops_.storage(in.value)).second) out_.write(registers_.declaration(r));
   } else {
-    const bool vectors = part == Part::all || part == Part::cols;
-    r = {out_.local(names_.stem(access.op().param) + "_in"),
-         part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part}, dtype,
-         vectors ? element_type(dtype) : compute_type(dtype)};
+    r = loaded(loop, in);
     out_.write(registers_.declaration(r));
   }
-  if (k_.pipeline().take_load(loop, *in.op, r)) return;
+  if (!k_.pipeline().take_load(loop, *in.op, r)) fill(loop, i);
+}
+
+void LoadPrinter::fill(PrintedLoop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  const Registers& r = loop.arrays[i];
+  need("memory");
+  const Access access(kernel_, ranges_, *in.op);
+  const DType dtype = access.view().dtype;
+  const Part part = spread_of(loop, in.axes);
   const Bounds b = print_bounds(loop, in, access);
   const Address a = print_address(loop, in, access);
   const std::string fill = stored_literal(dtype, in.op->number);
-  const std::string cache = expressions_.load_cache(*in.op, part, loop.frame);
+  // Pieces of a tile come in turn since registers hold no more of them: ptxas moves loads of memory that
+  // nobody writes from piece to piece, and spills what they load.
+  const bool in_turn = piece_ && part == Part::all;
+  const std::string cache = in_turn ? ", Cache::stream" : expressions_.load_cache(*in.op, part, loop.frame);
   const bool vectors = part == Part::all || part == Part::cols;
   const std::string row_condition = b.rows && (part == Part::all || part == Part::rows)
                                         ? between(row_text(loop), b.first_row, b.end_row)

@@ -4,6 +4,8 @@
 #include "backends/cuda/analysis/access.h"
 #include "backends/cuda/print/loop_analysis.h"
 
+#include <map>
+
 namespace tilewright::cuda {
 
 class LoadPrinter : PrinterParts {
@@ -13,6 +15,12 @@ class LoadPrinter : PrinterParts {
   // All loads, but for those that come piece by piece; those of the piece that is printed.
   void print_loads(PrintedLoop& loop);
   void print_piece_loads(PrintedLoop& loop, Part part);
+  // A load of an element loop that is printed later: its registers, which that loop finds until they are
+  // forgotten, and what fills them, each time.
+  void declare_ahead(PrintedLoop& loop, std::size_t i);
+  void print_ahead(PrintedLoop& loop, std::size_t i);
+  bool is_ahead(const Op& load) const { return ahead_.count(&load) > 0; }
+  void forget_ahead() { ahead_.clear(); }
   // A row of a piece, from the stage to which the copy engine brought it.
   void print_fetched_row(PrintedLoop& loop);
   Address print_address(const PrintedLoop& loop, const Instr& in, const Access& access);
@@ -20,9 +28,12 @@ class LoadPrinter : PrinterParts {
 
  private:
   void print_load(PrintedLoop& loop, std::size_t i);
+  Registers loaded(const PrintedLoop& loop, const Instr& in);
+  void fill(PrintedLoop& loop, std::size_t i);
 
   const LoopAnalysis& analysis_;
-  const Pieces* piece_ = nullptr;  // that is loaded
+  const Pieces* piece_ = nullptr;         // that is loaded
+  std::map<const Op*, Registers> ahead_;  // of loads that stand ahead of their loops
 };
 
 }  // namespace tilewright::cuda

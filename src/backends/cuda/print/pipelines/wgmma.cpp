@@ -4,28 +4,22 @@
 
 namespace tilewright::cuda {
 
-namespace {
-
 // Registers a thread (a back-to-back matmul that carries two sums of 64 rows by 128 needs 240): the fetching
 // warpgroup gives up what the others need. At the start all have 65536 / 384 = 168 (of 256 threads: 255);
 // each sum stays below that of the start.
-struct RegisterShare {
-  int fetching, multiplying;
-};
-RegisterShare register_share(int warpgroups, bool crowded) {
-  return warpgroups == 1   ? RegisterShare{56, 256}
-         : warpgroups == 2 ? (crowded ? RegisterShare{24, 240} : RegisterShare{40, 232})
-                           : RegisterShare{32, 160};
+Wgmma::RegisterShare Wgmma::register_share() const {
+  const bool crowded = b2b_.has_value() || is_pingpong(schedule_);
+  return warpgroups() == 1   ? RegisterShare{56, 256}
+         : warpgroups() == 2 ? (crowded ? RegisterShare{24, 240} : RegisterShare{40, 232})
+                             : RegisterShare{32, 160};
 }
-
-}  // namespace
 
 void Wgmma::print_body() {
   need("wgmma_dot");
   tile::for_each_op(kernel_.body, [&](const tile::Op& op) {
     if (op.kind == tile::OpKind::dot) need(fmt::format("wgmma_n{}", kernel_.type(op.results[0]).shape[1]));
   });
-  const RegisterShare registers = register_share(warpgroups(), b2b_.has_value() || is_pingpong(schedule_));
+  const RegisterShare registers = register_share();
   k_.scalars().index_scalars();
   choose_names();
   if (is_longest_first(schedule_)) need("tile_swizzle");

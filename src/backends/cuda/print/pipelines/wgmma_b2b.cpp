@@ -165,9 +165,7 @@ void WgmmaB2b::print_dots(const Step& loop) {
   if (b2b_->scaled_accumulation() && warpgroups() > 1) out_.line("keep_step<{}>();", schedule_.threads);
   declare_parts(loop);
   if (rounds(schedule_) != tile::Rounds::apart && late_dot(*b2b_, *loop.op)) return print_overlapping(loop);
-  k_.open_loop(loop);
   print_in_order(loop);
-  k_.close_loop();
 }
 
 // Around a loop of dots: what is fetched once is there before the first, and free after the last of them.

@@ -3,6 +3,7 @@
 // registers, and multiply what these leave there.
 #pragma once
 
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/masked_rounds.h"
 #include "backends/cuda/print/pipelines/b2b_blocks.h"
 #include "backends/cuda/print/pipelines/wgmma.h"
@@ -66,6 +67,9 @@ class WgmmaB2b : public Wgmma {
   };
   void print_pipeline(const Step& loop, const std::vector<const B2bDot*>& dots);
   void print_in_order(const Step& loop);
+  Index registers_left(const Step& loop);
+  std::vector<ElementPrinter::LoadAhead> loads_ahead(const Step& loop);
+  void print_ahead(std::vector<ElementPrinter::LoadAhead>& loads, const Op& loop, const std::string& index);
   void print_overlapping(const Step& loop);
   NamedRound named_round(const Step& loop);
   RoundBounds print_round_bounds(const Op& loop);

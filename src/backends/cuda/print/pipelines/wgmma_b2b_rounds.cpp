@@ -3,6 +3,7 @@
 // products of a round and the last one of the round before are handed over together, and the steps between
 // the first and the last run beside the last one.
 #include "backends/cuda/analysis/b2b_plan.h"
+#include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/pipelines/wgmma_b2b.h"
 
@@ -82,7 +83,73 @@ void WgmmaB2b::print_pipeline(const Step& loop, const std::vector<const B2bDot*>
   if (!runs) out_.close();
 }
 
+// Registers of a thread beside the sums of a loop, the products of one of its rounds, the largest operand
+// that is made of these, and kB2bOtherRegisters.
+Index WgmmaB2b::registers_left(const Step& loop) {
+  std::set<tile::ValueId> seen;
+  Index taken = kB2bOtherRegisters, operand = 0;
+  for (const B2bDot& d : b2b_->dots) {
+    if (d.loop != loop.op || !seen.insert(loops_.storage(d.op->results[0])).second) continue;
+    taken += layouts_.frame(registers_.buffer(d.op->results[0]).layout).elements_per_thread();
+    if (d.a < 0) {
+      const Registers a = left(d);
+      const auto bytes = static_cast<Index>(size_bytes(a.dtype));
+      operand = std::max(operand, layouts_.frame(a.layout).elements_per_thread() * bytes / 4);
+    }
+  }
+  return register_share().multiplying - taken - operand;
+}
+
+// Loads of a round's steps that stand along one axis, and ask for nothing that the round computes.
+std::vector<ElementPrinter::LoadAhead> WgmmaB2b::loads_ahead(const Step& loop) {
+  std::set<tile::ValueId> computed;
+  for (const Step& s : loop.body[0]) {
+    if (s.op) computed.insert(s.op->results.begin(), s.op->results.end());
+    for (const printer::Instr& in : s.loop.body) computed.insert(in.value);
+  }
+  std::set<const Op*> taken;
+  const auto may = [&](const Op& load) {
+    const auto waits = [&](tile::ValueId v) { return computed.count(v) > 0; };
+    return b2b_->to_threads.count(&load) == 0 &&
+           std::none_of(load.operands.begin(), load.operands.end(), waits) && taken.insert(&load).second;
+  };
+  std::vector<ElementPrinter::LoadAhead> all;
+  Index registers = registers_left(loop);
+  for (const Step& s : loop.body[0]) {
+    if (s.kind != Step::Kind::elements) continue;
+    std::vector<ElementPrinter::LoadAhead> found = k_.elements().loads_ahead(s.loop, may, registers);
+    std::move(found.begin(), found.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+// What the round of this index loads.
+void WgmmaB2b::print_ahead(std::vector<ElementPrinter::LoadAhead>& loads, const Op& loop,
+                           const std::string& index) {
+  const tile::ValueId i = loop.blocks[0].args[0];
+  const TypedText known = scalars_[i];
+  out_.open_block();
+  const std::string name = out_.local(names_.value(i));
+  out_.line("const {0} {1} = {0}({2});", expressions_.type_of(i), name, index);
+  scalars_[i] = {name, expressions_.type_of(i)};
+  for (ElementPrinter::LoadAhead& load : loads) k_.elements().loads().print_ahead(load.loop, load.instr);
+  out_.close();
+  scalars_[i] = known;
+}
+
+// Memory is asked for a round before it is read: behind the round's products nobody waits for it.
 void WgmmaB2b::print_in_order(const Step& loop) {
+  const Op& op = *loop.op;
+  std::vector<ElementPrinter::LoadAhead> ahead = loads_ahead(loop);
+  for (ElementPrinter::LoadAhead& load : ahead) k_.elements().loads().declare_ahead(load.loop, load.instr);
+  const auto bound = [&](std::size_t which) { return expressions_.scalar(op.operands[which]).text; };
+  if (!ahead.empty()) {
+    const bool runs = runs_always(op);
+    if (!runs) out_.open("if ({} < {})", bound(0), bound(1));
+    print_ahead(ahead, op, bound(0));
+    if (!runs) out_.close();
+  }
+  k_.open_loop(loop);
   std::vector<const B2bDot*> under_way;
   const auto begin = [&](const B2bDot& d) {
     if (d.a < 0 && parts_.count(loops_.storage(d.op->operands[0])) > 0) print_parts(d);
@@ -112,7 +179,13 @@ void WgmmaB2b::print_in_order(const Step& loop) {
     end(touched);
     k_.print_step(step);
   }
+  if (!ahead.empty()) {
+    const std::string i = names_.value(op.blocks[0].args[0]), next = fmt::format("i64({}) + {}", i, bound(2));
+    print_ahead(ahead, op, fmt::format("{0} < {1} ? {0} : {2}", next, wrapped(bound(1)), i));
+  }
   end(under_way.size());
+  k_.elements().loads().forget_ahead();
+  k_.close_loop();
 }
 
 // Registers for what a round keeps aside.
