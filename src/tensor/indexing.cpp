@@ -15,20 +15,20 @@ namespace {
 
 constexpr const char* kName = "x[...]";
 
-template <class T>
-bool is(const IndexItem& item) {
-  return std::holds_alternative<T>(item.value);
+using Kind = IndexItem::Kind;
+
+int count(const Indices& indices, Kind kind) {
+  return static_cast<int>(std::count_if(indices.items.begin(), indices.items.end(),
+                                        [&](const IndexItem& item) { return item.kind == kind; }));
 }
-template <class T>
-int count(const Indices& indices) {
-  return static_cast<int>(std::count_if(indices.items.begin(), indices.items.end(), is<T>));
-}
-bool takes_axis(const IndexItem& item) { return !is<Ellipsis>(item) && !is<NewAxis>(item); }
+bool takes_axis(const IndexItem& item) { return item.kind != Kind::rest && item.kind != Kind::new_axis; }
 
 // NumPy moves the axes of an index tensor to the front where a slice lies between it and a position, which
 // hardly anybody wants.
 bool stands_beside_positions(const Indices& indices) {
-  const auto picks = [](const IndexItem& item) { return is<Index>(item) || is<Tensor>(item); };
+  const auto picks = [](const IndexItem& item) {
+    return item.kind == Kind::position || item.kind == Kind::tensor;
+  };
   const auto first = std::find_if(indices.items.begin(), indices.items.end(), picks);
   const auto last = std::find_if(indices.items.rbegin(), indices.items.rend(), picks).base();
   return std::all_of(first, last, picks);
@@ -43,8 +43,8 @@ void check(const Tensor& x, const Indices& indices) {
   if (wanted > x.rank())
     fail(fmt::format("{} indices are too many for the {} axes of {}", wanted, x.rank(),
                      to_string(x.impl()->type)));
-  if (count<Ellipsis>(indices) > 1) fail("more than one ellipsis: which axes each stands for is not said");
-  const int tensors = count<Tensor>(indices);
+  if (count(indices, Kind::rest) > 1) fail("more than one ellipsis: which axes each stands for is not said");
+  const int tensors = count(indices, Kind::tensor);
   if (tensors > 1)
     fail(
         "more than one index tensor: element() picks elements by an index tensor for each axis; index one "
@@ -54,8 +54,7 @@ void check(const Tensor& x, const Indices& indices) {
         "an index tensor and a position with others between them: write the positions first, "
         "x[{...}][{...}]");
   for (const IndexItem& item : indices.items)
-    if (const Tensor* index = std::get_if<Tensor>(&item.value);
-        index && index->defined() && is_bool(index->dtype()))
+    if (item.tensor.defined() && is_bool(item.tensor.dtype()))
       fail(
           "an index of bools: how many elements it picks depends on its values, which no compiled function "
           "knows. where() chooses element by element");
@@ -73,24 +72,30 @@ Viewed view_of(ir::Value x, const Indices& indices) {
   Viewed out{x};
   int from = 0, to = 0;  // the next axis of x, and of what it becomes
   for (const IndexItem& item : indices.items) {
-    if (is<NewAxis>(item)) {
-      out.value = ops::unsqueeze(out.value, to++);
-    } else if (is<Ellipsis>(item)) {
-      from += rank - static_cast<int>(taken);
-      to += rank - static_cast<int>(taken);
-    } else if (const Index* position = std::get_if<Index>(&item.value)) {
-      const Index extent = x.shape()[from];
-      if (*position < -extent || *position >= extent)
-        throw Error(
-            fmt::format("index {} is out of range of axis {} of {}", *position, from, to_string(x.type())));
-      out.value = ops::select(out.value, to, *position);
-      ++from;
-    } else {
-      if (const SliceRange* range = std::get_if<SliceRange>(&item.value))
-        out.value = ops::slice_axis(out.value, to, {range->start, range->stop, range->step});
-      else
+    switch (item.kind) {
+      case Kind::new_axis:
+        out.value = ops::unsqueeze(out.value, to++);
+        break;
+      case Kind::rest:
+        from += rank - static_cast<int>(taken);
+        to += rank - static_cast<int>(taken);
+        break;
+      case Kind::position: {
+        const Index extent = x.shape()[from];
+        if (item.position < -extent || item.position >= extent)
+          throw Error(fmt::format("index {} is out of range of axis {} of {}", item.position, from,
+                                  to_string(x.type())));
+        out.value = ops::select(out.value, to, item.position);
+        ++from;
+        break;
+      }
+      case Kind::range:
+        out.value = ops::slice_axis(out.value, to, {item.range.start, item.range.stop, item.range.step});
+        ++from, ++to;
+        break;
+      case Kind::tensor:
         out.axis_to_pick = to;
-      ++from, ++to;
+        ++from, ++to;
     }
   }
   return out;
@@ -109,12 +114,12 @@ Tensor Tensor::operator[](const Indices& indices) const {
     return std::vector{viewed.value};
   };
   const bool views = std::any_of(indices.items.begin(), indices.items.end(),
-                                 [](const IndexItem& item) { return !is<Tensor>(item); });
+                                 [](const IndexItem& item) { return item.kind != Kind::tensor; });
   Tensor viewed = views ? detail::apply(kName, {*this}, write, indices.where).at(0) : *this;
   for (const IndexItem& item : indices.items)
-    if (const Tensor* index = std::get_if<Tensor>(&item.value))
-      return detail::alias(kName,
-                           [&] { return take(viewed, *index, std::max(axis_to_pick, 0), indices.where); });
+    if (item.kind == Kind::tensor)
+      return detail::alias(
+          kName, [&] { return take(viewed, item.tensor, std::max(axis_to_pick, 0), indices.where); });
   return viewed;
 }
 

@@ -59,6 +59,12 @@ void read_values(const Tensor& tensor, void* to, DType as, const char* use, cons
 
 }  // namespace
 
+Tensor::Tensor(const Tensor&) noexcept = default;
+Tensor::Tensor(Tensor&&) noexcept = default;
+Tensor& Tensor::operator=(const Tensor&) & noexcept = default;
+Tensor& Tensor::operator=(Tensor&&) & noexcept = default;
+Tensor::~Tensor() = default;
+
 Shape Tensor::shape(const Location& where) const { return shape_read(*this, "shape", where); }
 Index Tensor::size(const Location& where) const { return shape_read(*this, "size", where).size(); }
 int Tensor::rank(const Location& where) const { return checked(*this, "rank", where).type.shape.rank(); }

@@ -3,6 +3,7 @@
 #include "tensor/kernel_gradients.h"
 
 #include <tilewright/tensor/tile_function.h>
+#include <tilewright/tile/schedule.h>
 #include <tilewright/tile/verify.h>
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // What docs/guide/running.md says several threads may do at once, row by row, for the thread sanitizer (make
 // tsan); elsewhere these tests see crashes and wrong values.
 #include <tilewright/tile/builder.h>
+#include <tilewright/tile/schedule.h>
 #include <tilewright/tilewright.hpp>
 
 #include <gtest/gtest.h>

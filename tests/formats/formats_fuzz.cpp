@@ -7,9 +7,12 @@
 #include "formats/npz_names.h"
 #include "formats/safetensors_header.h"
 #include "formats/safetensors_index.h"
+#include "ir/text.h"
 
 #include <tilewright/base/error.h>
+#include <tilewright/formats/program.h>
 #include <tilewright/nn/tokenizer.h>
+#include <tilewright/perf/ceiling_file.h>
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -23,7 +26,9 @@
 #include <string>
 #include <vector>
 
+#include "nn/checkpoint_manifest.h"
 #include "nn/token_shard_header.h"
+#include "support/random_graph.h"
 #include "training/small_tokenizer.h"
 
 namespace {
@@ -134,21 +139,61 @@ test::SmallTokenizer small_tokenizer() {
           .added = R"([{"id":300,"content":"<|end|>","special":true,"normalized":false}])"};
 }
 
-// Reads it as a file, and encodes with what it gives.
+// What `read` gives of a file of these bytes, which is in memory alone.
+template <class Read>
+auto of_file(Bytes bytes, Read read) {
+  struct File {
+    int number = ::memfd_create("damaged", 0);
+    ~File() { ::close(number); }
+  } file;
+  must(::write(file.number, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
+       "no file in memory");
+  return read(fmt::format("/proc/self/fd/{}", file.number));
+}
+
+// Encodes with what the file gives.
 void read_tokenizer(Bytes bytes, const std::string& pattern) {
-  const int file = ::memfd_create("tokenizer", 0);
-  must(::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "no file in memory");
-  const std::string path = fmt::format("/proc/self/fd/{}", file);
-  try {
-    const nn::Tokenizer tokenizer = nn::load_tokenizer(path, {.pattern = pattern});
-    for (const std::int32_t token :
-         tokenizer.encode("abc ab\xc3\xa9\xff  c<|end|> 12", nn::SpecialTokens::as_tokens))
-      must(token >= 0 && token < tokenizer.size(), "a token past the vocabulary");
-  } catch (...) {
-    ::close(file);
-    throw;
+  const nn::Tokenizer tokenizer =
+      of_file(bytes, [&](const std::string& path) { return nn::load_tokenizer(path, {.pattern = pattern}); });
+  for (const std::int32_t token :
+       tokenizer.encode("abc ab\xc3\xa9\xff  c<|end|> 12", nn::SpecialTokens::as_tokens))
+    must(token >= 0 && token < tokenizer.size(), "a token past the vocabulary");
+}
+
+// Texts of random graphs, which have every op between them.
+std::vector<std::string> program_files() {
+  constexpr std::uint64_t kGraphs = 64;
+  std::vector<std::string> files;
+  for (std::uint64_t seed = 0; seed < kGraphs; ++seed)
+    files.push_back(ir::print(
+        test::random_graph({.seed = seed, .ops = 6, .matmuls = true, .placed = true, .tame = false})));
+  return files;
+}
+
+// What is read is written as a text that reads back as the same program.
+void read_program(Bytes bytes) {
+  const Program program = of_file(bytes, [](const std::string& path) { return load_program(path); });
+  const std::string text = program.text();
+  must(Program(text).text() == text, "a program whose text is another one's");
+  must(!program.inputs().empty(), "a program of no inputs");
+}
+
+std::string ceilings_file() {
+  return perf::to_json(
+      {.name = "here",
+       .title = "a machine",
+       .measurements = {{"memory_bytes_per_s", 83e9, "copy"}, {"vector.f32", 534e9, "fma"}}});
+}
+
+// A checksum that holds, so that what the lines say is looked at.
+void read_manifest(Bytes file) {
+  constexpr std::string_view kSum = "checksum ";
+  std::string all(text(file));
+  if (const std::size_t sum = all.rfind(kSum); sum != std::string::npos) {
+    const std::string lines = all.substr(0, sum);
+    all = fmt::format("{}{}{}\n", lines, kSum, to_hex(hash_bytes(lines)));
   }
-  ::close(file);
+  (void)nn::parse_manifest(all).value();
 }
 
 // The header's checksum is made right, so that what it says is looked at.
@@ -177,7 +222,12 @@ std::vector<Format> all_formats() {
            [](Bytes file) { (void)parse_safetensors_index(file); }},
           {"tokenizer_json", {small_tokenizer().json()}, [](Bytes file) { read_tokenizer(file, ""); }},
           {"tiktoken", {small_tokenizer().tiktoken()}, [](Bytes file) { read_tokenizer(file, "cl100k"); }},
-          {"tokens", token_shards(), read_token_shard}};
+          {"tokens", token_shards(), read_token_shard},
+          {"program", program_files(), read_program},
+          {"manifest", {nn::to_text({{250, true}, {500, false}, {123'456'789'012, false}})}, read_manifest},
+          {"ceilings", {ceilings_file()}, [](Bytes file) {
+             (void)perf::parse_ceilings(text(file), "a file").value();
+           }}};
 }
 
 class Mutator {
@@ -280,7 +330,9 @@ int main(int argc, char** argv) {
   std::string wanted = "all", shard = "0/1";
   std::uint64_t seed = 1;
   double seconds = 1;
-  app.add_option("--format", wanted, "npy, npz, safetensors, index, tokenizer_json, tiktoken, tokens, all");
+  app.add_option("--format", wanted,
+                 "npy, npz, safetensors, index, tokenizer_json, tiktoken, tokens, program, manifest, "
+                 "ceilings, all");
   app.add_option("--seed", seed, "of the mutations");
   app.add_option("--shard", shard, "i/n: of n seeds, beginning with --seed, the i-th");
   app.add_option("--seconds", seconds, "for each format");

@@ -19,6 +19,11 @@ INNER = {"backends", "cpu", "cuda", "ir", "ops", "passes", "printer", "reference
 ENTRY = {"tilewright_open_backend", "tilewright_backend_version"}
 # What no user should wait for: reading the API takes half of a second of which each of these would add a tenth or more.
 HEAVY = ("iostream", "sstream", "fstream", "regex", "chrono", "thread", "mutex", "filesystem", "ranges", "map", "fmt/")
+# Of ours: a variant of many types, which is compiled wherever it is read.
+HEAVY_OF_OURS = ("tile/schedule.h", "tile/target.h")
+# What g++ 12 allocates for the example of a training step, beside the standard headers that ours read: 159 and 90 MB. It does not vary with
+# the machine's load, as time does, for which it stands in roughly: code that is optimised longer shows little in it.
+MOST_MB, STANDARD_HEADERS = 80, ("vector", "string", "memory", "optional", "functional", "span", "variant", "string_view")
 
 
 def shown(library):
@@ -67,10 +72,29 @@ def check_includes(prefix, compiler):
         read = run(compiler, *flags, "-H", "-fsyntax-only", file.name)
     for header in HEAVY:
         check(not re.search(rf"^\.+ \S*/(?:c\+\+/\d+/|include/){header}(?:$|(?<=/))", read, re.MULTILINE), f"tilewright.hpp reads <{header}>")
+    for header in HEAVY_OF_OURS:
+        check(f"/tilewright/{header}\n" not in read, f"tilewright.hpp reads <tilewright/{header}>")
+    check_work(prefix, compiler)
     before = os.times()
     run(compiler, *flags, "-c", source, "-o", "/dev/null")
     spent = os.times().children_user - before.children_user
     print(f"package: {source.relative_to(ROOT)} compiles in {spent:.2f} s of a core at -O2")
+
+
+def check_work(prefix, compiler):
+    """How much more than the standard headers the example takes to compile, as memory that the compiler hands out; of g++ alone."""
+    if "Free Software Foundation" not in run(compiler, "--version"):
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".cpp") as file:
+        file.write("".join(f"#include <{header}>\n" for header in STANDARD_HEADERS))
+        file.flush()
+        megabytes = [int(re.search(r"^ TOTAL .* (\d+)M$", run(compiler, "-std=c++20", "-O2", f"-I{prefix}/include", "-ftime-report", "-c", source,
+                                                             "-o", "/dev/null"), re.MULTILINE)[1])
+                     for source in (EXAMPLES / "installed/main.cpp", file.name)]
+    more = megabytes[0] - megabytes[1]
+    print(f"package: the example costs {megabytes[0]} MB of compiler's memory, {more} more than standard headers")
+    check(more <= MOST_MB, f"examples/installed/main.cpp takes {more} MB of the compiler's memory beside the standard headers', at most {MOST_MB} "
+                           "are wanted: see which templates are instantiated, by clang++-19 -ftime-trace")
 
 
 def build_with_cmake(prefix, folder, *options):

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 
 #include "base/safe_file.h"
@@ -18,6 +20,19 @@ namespace tilewright::tw {
 namespace {
 
 constexpr SafeFileOptions kWriting = {.make_folders = true};
+
+// A device or a pipe, such as /dev/null: it takes what is written to it, and has no old contents to keep.
+bool is_stream(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  return !error && (is_character_file(status) || is_fifo(status));
+}
+
+Status write_to_stream(const std::string& path, std::string_view text) {
+  std::ofstream to(path);
+  if (to << text << std::flush) return Unit{};
+  return failure(Failure::Kind::io, path + ": it cannot be written");
+}
 
 }  // namespace
 
@@ -39,7 +54,7 @@ void add_output_options(CLI::App& sub, OutputOptions& options, const std::string
 }
 
 void check_output(const OutputOptions& options) {
-  if (options.path.empty()) return;
+  if (options.path.empty() || is_stream(options.path)) return;
   if (const auto file = SafeFile::create(options.path, kWriting); !file)
     throw Error(fmt::format("--output {}: {}", options.path, file.error().message));
 }
@@ -47,7 +62,9 @@ void check_output(const OutputOptions& options) {
 void write_results(const OutputOptions& options, std::string_view text) {
   if (options.path.empty()) {
     fmt::print("{}", text);
-  } else if (const Status written = write_safely(options.path, text, kWriting); !written) {
+  } else if (const Status written = is_stream(options.path) ? write_to_stream(options.path, text)
+                                                            : write_safely(options.path, text, kWriting);
+             !written) {
     throw std::runtime_error("--output " + written.error().message);
   }
 }

@@ -36,7 +36,8 @@ void add_quiet(CLI::App& sub, OutputOptions& options);
 // Throws Error where the file could not be written: to be asked before minutes of work.
 void check_output(const OutputOptions& options);
 // Writes the results: to standard output, or as all that the file holds, which then is there as a whole or as
-// it was before. Throws std::runtime_error where it cannot be written.
+// it was before; to a device or a pipe (/dev/null) as it is. Throws std::runtime_error where it cannot be
+// written.
 void write_results(const OutputOptions& options, std::string_view text);
 // Where text goes that belongs to the results and is none: below them where they are shown, else to standard
 // error; null with --quiet.

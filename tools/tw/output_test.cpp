@@ -87,6 +87,14 @@ TEST_F(Output, WhatCannotBeWrittenLeavesTheOldFile) {
   EXPECT_EQ(read_work_file("kept"), "old\n");
 }
 
+TEST_F(Output, ADeviceTakesTheResults) {
+  EXPECT_EQ(run_tw("bench list -o /dev/null").output, "");
+  EXPECT_EQ(run_tw("bench list -o /dev/stdout | cat").output, run_tw("bench list").output);
+  const Outcome full = run_tw("bench list -o /dev/full");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_TRUE(contains(full.output, "tw: --output /dev/full: it cannot be written")) << full.output;
+}
+
 TEST_F(Output, ColoursAreForTerminalsAndNotWithNoColor) {
   const std::string green = "\x1b[32mFASTER";
   std::string run = read_work_file("run.json");

@@ -8,6 +8,7 @@
 //   lesson [device] [size]      default: cpu 512; cuda:0 4096 shows the steps of a GPU
 #include <fmt/core.h>
 
+#include <tilewright/tile/schedule.h>
 #include <tilewright/tilewright.hpp>
 
 #include <algorithm>

@@ -48,7 +48,7 @@ class TokenShards {
 };
 
 struct TokenShardOptions {
-  std::string folder;                            // made where it is not there
+  std::string folder = {};                       // made where it is not there
   Index vocabulary = 0;                          // up to 65536, tokens have two bytes in the files
   std::optional<std::int32_t> end_of_text = {};  // put behind each document
   Index shard_tokens = 100'000'000;              // of a file; the last one has what is left

@@ -24,8 +24,8 @@ struct SpecialToken {
 struct TokenizerOptions {
   // How text is cut before bytes are merged, for tiktoken files, which do not say it: "gpt2", "cl100k",
   // "o200k", or a regular expression as tiktoken takes it.
-  std::string pattern;
-  std::vector<SpecialToken> special;  // further ones; a tiktoken file has none
+  std::string pattern = {};
+  std::vector<SpecialToken> special = {};  // further ones; a tiktoken file has none
 };
 
 // Whether the text of a special token becomes that token, or is a text like any other.

@@ -7,7 +7,7 @@
 #include <tilewright/perf/cost.h>
 #include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/signature.h>
-#include <tilewright/tile/schedule.h>
+#include <tilewright/tile/libraries.h>
 
 #include <memory>
 #include <span>
@@ -367,11 +367,17 @@ auto compile(F f, CompileOptions options = {}, const Location& where = Location:
   static_assert(detail::check_signature(std::type_identity<S>()));
   return Compiled<S>(std::move(f), std::move(options), where);
 }
+// Of a name with overloads, or of a template's: refused by a sentence.
+template <class Nothing = void, class F = typename detail::RefusedName<Nothing>::Type>
+  requires std::same_as<F, detail::SeveralFunctions>
+void compile(F f, CompileOptions options = {}, const Location& where = Location::current());
 // The same of what its type does not tell: compile<Tensor(Tensor, Tensor)>(f).
 template <class Function, class F>
   requires std::is_function_v<Function>
 auto compile(F f, CompileOptions options = {}, const Location& where = Location::current()) {
-  return Compiled<Function>(std::move(f), std::move(options), where);
+  using S = typename detail::SignatureOf<Function*>::Type;
+  static_assert(detail::check_signature(std::type_identity<S>()));
+  return Compiled<S>(std::move(f), std::move(options), where);
 }
 
 }  // namespace tilewright

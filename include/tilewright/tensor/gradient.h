@@ -157,6 +157,14 @@ auto value_and_grad(F f, const Location& made = Location::current()) {
   return detail::differentiated<kWith...>(std::move(f), "value_and_grad", made);
 }
 
+// Of a name with overloads, or of a template's: refused by a sentence.
+template <class Nothing = void, class F = typename detail::RefusedName<Nothing>::Type>
+  requires std::same_as<F, detail::SeveralFunctions>
+void value_and_grad(F f, const Location& made = Location::current());
+template <class Nothing = void, class F = typename detail::RefusedName<Nothing>::Type>
+  requires std::same_as<F, detail::SeveralFunctions>
+void grad(F f, const Location& made = Location::current());
+
 // The same of a function of Tensors, or of one list of them, with respect to those that `wrt` numbers; the
 // gradients are a list. The call throws Error on a number that is no argument's.
 template <class F>

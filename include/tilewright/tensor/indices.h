@@ -7,7 +7,6 @@
 #include <concepts>
 #include <initializer_list>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -35,14 +34,19 @@ inline constexpr NewAxis newaxis{};    // a new axis of one element
 
 // One of them.
 struct IndexItem {
+  enum class Kind : unsigned char { position, range, rest, new_axis, tensor };
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  IndexItem(T position) : value(static_cast<Index>(position)) {}
-  IndexItem(const SliceRange& range) : value(range) {}
-  IndexItem(Ellipsis all) : value(all) {}
-  IndexItem(NewAxis axis) : value(axis) {}
-  IndexItem(const Tensor& index) : value(index) {}
-  std::variant<Index, SliceRange, Ellipsis, NewAxis, Tensor> value;
+  IndexItem(T at) : kind(Kind::position), position(static_cast<Index>(at)) {}
+  IndexItem(const SliceRange& all) : kind(Kind::range), range(all) {}
+  IndexItem(Ellipsis) : kind(Kind::rest) {}
+  IndexItem(NewAxis) : kind(Kind::new_axis) {}
+  IndexItem(const Tensor& at) : kind(Kind::tensor), tensor(at) {}
+  // Which of the others counts. A std::variant of them is compiled in each source that includes this.
+  Kind kind;
+  Index position = 0;
+  SliceRange range = {};
+  Tensor tensor = {};
 };
 
 // All of them, with the line they stand on.

@@ -94,6 +94,21 @@ struct SignatureOf<R (C::*)(A...) const noexcept> : Plain<R, C, A...> {};
 template <class C, class R, class... A>
 struct SignatureOf<R (C::*)(A...)> : Plain<R, C, A...> {};  // refused: it must be const
 
+// Stands for the type of a function where a name says several, of which a template can deduce none.
+struct SeveralFunctions;
+// Says so in a sentence, by what takes SeveralFunctions: a parameter that nobody gives makes it wait for a
+// call.
+template <class Nothing>
+constexpr bool kIsOneFunction = false;
+template <class Nothing>
+struct RefusedName {
+  static_assert(
+      kIsOneFunction<Nothing>,
+      "the name says several functions (it is overloaded, or a template): call the one that is meant "
+      "in a lambda, compile([](const Tensor& x) { return sum(x); })");
+  using Type = SeveralFunctions;
+};
+
 // Whether a callable has nothing to call.
 template <class F>
 bool is_empty(const F& f) {
@@ -175,7 +190,10 @@ constexpr bool check_signature(std::type_identity<R(A...)>) {
                 "the function's result is no tree of Tensors: a struct needs TILEWRIGHT_FIELDS(…) (tree.h)");
   static_assert(
       (IsTree<A> && ...),
-      "a parameter of the function is no tree of Tensors: a struct needs TILEWRIGHT_FIELDS(…) (tree.h)");
+      "a parameter of the function is no tree of Tensors: let a lambda of the Tensors call it, or give a "
+      "struct its TILEWRIGHT_FIELDS(…) (tree.h)");
+  static_assert(!((std::is_arithmetic_v<A> || std::is_enum_v<A>) && ...),
+                "the function takes no Tensor: one among its arguments says where it runs");
   return true;
 }
 

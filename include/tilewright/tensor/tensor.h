@@ -76,12 +76,13 @@ class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(std::shared_ptr<detail::TensorImpl> impl) : impl_(std::move(impl)) {}
-  Tensor(const Tensor&) = default;
-  Tensor(Tensor&&) = default;
+  // Functions of the library: a user's source, where there are many, is compiled sooner.
+  Tensor(const Tensor&) noexcept;
+  Tensor(Tensor&&) noexcept;
   // To a handle with a name alone: x[0] = y would change a handle that nobody has, and no element of x.
-  Tensor& operator=(const Tensor&) & = default;
-  Tensor& operator=(Tensor&&) & = default;
-  ~Tensor() = default;
+  Tensor& operator=(const Tensor&) & noexcept;
+  Tensor& operator=(Tensor&&) & noexcept;
+  ~Tensor();
 
   // Whether it is a tensor: not one that was never assigned, or was moved from.
   bool defined() const { return impl_ != nullptr; }

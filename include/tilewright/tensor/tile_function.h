@@ -3,7 +3,6 @@
 
 #include <tilewright/tensor/tensor.h>
 #include <tilewright/tile/kernel.h>
-#include <tilewright/tile/schedule.h>
 
 #include <functional>
 #include <memory>
@@ -12,6 +11,9 @@
 #include <vector>
 
 #pragma GCC visibility push(default)
+namespace tilewright::tile {
+struct Schedule;  // tile/schedule.h
+}
 namespace tilewright {
 
 // What a view of the kernel stands for: a tensor that is read, a new tensor that is written, or one written

@@ -242,7 +242,8 @@ template <class T>
   requires requires { T::tilewright_field_names(); }
 struct Tree<T> {
   static constexpr bool is_tree = true;
-  static void write(const T& t, Leaves& to) {
+  // Not inlined into what is there of each function of such a tree: a source is compiled sooner.
+  [[gnu::noinline]] static void write(const T& t, Leaves& to) {
     static_assert(check_fields<T>());
     std::string_view names = T::tilewright_field_names();
     std::apply(
@@ -251,7 +252,7 @@ struct Tree<T> {
         },
         t.tilewright_fields());
   }
-  static T read(LeavesReader& from) {
+  [[gnu::noinline]] static T read(LeavesReader& from) {
     static_assert(check_fields<T>());
     T out{};
     std::apply([&]<class... M>(M&... each) { ((each = Tree<M>::read(from)), ...); }, out.tilewright_fields());

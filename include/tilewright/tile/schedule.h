@@ -3,6 +3,8 @@
 // choices that only this kind has.
 #pragma once
 
+#include <tilewright/tile/libraries.h>
+
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -215,13 +217,6 @@ struct LibraryCall {
                       ScheduleField{"algorithm", &LibraryCall::algorithm});
   }
   friend bool operator==(const LibraryCall&, const LibraryCall&) = default;
-};
-
-// What part calls of vendors' libraries take where schedules are measured.
-enum class Libraries : unsigned char {
-  none,      // all that runs is our own
-  compared,  // they are measured beside our kernels, and the fastest runs
-  alone,     // no kernel of ours is measured; it runs where a library has no call: for comparisons
 };
 
 using ScheduleKind = std::variant<CpuLoops, ElementLoops, MmaDot, FmaBlocks, MmaB2b, WgmmaDot, WgmmaPingpong,

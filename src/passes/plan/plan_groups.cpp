@@ -37,7 +37,6 @@ class PlanWriter {
   PlanWriter(Compiled& compiled, const tile::Target& target, const PlanOptions& options)
       : out_(compiled),
         graph_(compiled.graph),
-        target_(target),
         options_(options),
         plans_(std::exchange(compiled.fusion.plans, nullptr)) {
     if (plans_ == nullptr || !(plans_->target() == target)) plans_ = std::make_shared<GroupPlans>(target);
@@ -252,7 +251,6 @@ class PlanWriter {
 
   Compiled& out_;
   const ir::Graph& graph_;
-  const tile::Target& target_;
   const PlanOptions options_;
   std::set<NodeId> stored_;  // by groups
   std::set<NodeId> copied_;  // what blocks are placed in

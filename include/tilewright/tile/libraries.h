@@ -1,0 +1,13 @@
+// Libraries: whether kernels of vendors' libraries may take the place of ours.
+#pragma once
+
+namespace tilewright::tile {
+
+// What part calls of vendors' libraries take where schedules are measured.
+enum class Libraries : unsigned char {
+  none,      // all that runs is our own
+  compared,  // they are measured beside our kernels, and the fastest runs
+  alone,     // no kernel of ours is measured; it runs where a library has no call: for comparisons
+};
+
+}  // namespace tilewright::tile
