@@ -30,6 +30,8 @@ struct CompileOptions {
   // What precompile() made of a text that the source then begins with, unsaid; null for none. The other
   // options are those that it was made with, and it outlives the call.
   const Precompiled* precompiled = nullptr;
+  // precompile() instantiates the templates that the text uses, which each source did else.
+  bool instantiate = false;
   // Lets the compiler contract a*b+c across statements; `#pragma clang fp contract(off)` in the text still
   // wins. Off: only what the text writes as an fma is one.
   bool fast_contract = false;
@@ -43,8 +45,8 @@ struct CompileOptions {
 // a #line directive is honoured. May be called from several threads at once.
 Result<std::string> compile_cpp(const std::string& source, const CompileOptions& options);
 
-// The text, mostly of #includes, read once for many sources (CompileOptions::precompiled); templates that it
-// uses are instantiated there. Errors as of compile_cpp. It costs about what four small kernels gain by it.
+// The text, mostly of #includes, read once for many sources (CompileOptions::precompiled). Errors as of
+// compile_cpp. It pays where a dozen sources or more include what takes long to read.
 Result<Precompiled> precompile(const std::string& text, const CompileOptions& options);
 
 // The version of the compiler, for cache keys: "clang 19.1.7".

@@ -35,7 +35,7 @@ std::shared_ptr<const Precompiled> KernelCompiler::headers_of(const std::string&
     // Only the thread that counts to it reads the headers; others go on without.
     if (++beginning.kernels != kPrecompileAt) return beginning.headers;
   }
-  auto read = precompile(includes, {.target = target_});
+  auto read = precompile(includes, {.target = target_, .instantiate = true});
   if (!read) return nullptr;  // the source says what is wrong, in its own lines
   const auto headers = std::make_shared<const Precompiled>(std::move(*read));
   const std::lock_guard lock(mutex_);
