@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "backends/cpu/jit/compiler.h"
 
@@ -27,8 +28,8 @@ class KernelCompiler {
   // Beginnings that are held precompiled now.
   std::size_t precompiled() const;
 
-  // Reading the headers into this form costs what about four small kernels gain by it
-  // (docs/notes/2026-11-28-minutes-of-tests.md): begun at the fourth, it never loses more than that.
+  // Reading the headers into this form costs what some six small kernels gain by it
+  // (docs/notes/2026-11-28-minutes-of-tests.md). Other numbers were not tried.
   static constexpr int kPrecompileAt = 4;
   // 0.4 MB each. With one more all are forgotten: a process that prints more kinds of kernels counts anew.
   static constexpr std::size_t kMostBeginnings = 64;
