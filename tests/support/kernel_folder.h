@@ -1,7 +1,7 @@
 // Compiled kernels that all tests of a process share: two tests that ask for an equal kernel compile it once.
 #pragma once
 
-#include <stdlib.h>
+#include <cstdlib>
 
 #include <filesystem>
 #include <string>
