@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -84,7 +86,7 @@ double distance(const Tensor& got, const Tensor& want) {
 
 class AttentionGradient : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 
   Tensors arguments(const Variant& variant, const GradientSizes& z, DType dtype) {
     const Index kv = z.kv_heads == 0 ? z.heads : z.kv_heads;

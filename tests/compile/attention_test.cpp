@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -20,7 +22,7 @@ Tensor scores(const Tensor& q, const Tensor& k) {
 
 class Attention : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 
   using Function = std::function<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>;
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -40,7 +42,7 @@ Tensor loss(const Tensors& in, const BlockSizes& s) {
 class BlockGradient : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(BlockGradient, IsWhatTheOpsOneByOneGive) {
-  Context ctx{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
   const BlockSizes s{2, 96, 3, 8, 130};
   const Index c = s.channels();
   const auto weight = [&](const Shape& shape) { return ctx.randn(shape) * 0.2; };

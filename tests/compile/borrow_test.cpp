@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 #include "tensor/storage.h"
 
 namespace tilewright {
@@ -46,7 +47,7 @@ class Lent {
 
 class Borrow : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
   std::string here_ = "(at borrow_test.cpp:";
   static const void* address(const Tensor& t) { return detail::storage_address(t); }
 };
@@ -167,7 +168,8 @@ TEST_P(Borrow, OwnerGoesOnceAfterTheLastHandle) {
 
 TEST_P(Borrow, OwnerOutlivesTheContextWithTheTensor) {
   Lent lent(4);
-  std::optional<Context> other(std::in_place, ContextOptions{.device = GetParam(), .cache_directory = ""});
+  std::optional<Context> other(
+      std::in_place, ContextOptions{.device = GetParam(), .cache_directory = test::kernel_folder()});
   Tensor x = borrow(*other, lent.data, {4}, DType::f32, {.owner = lent.owner()});
   other.reset();
   EXPECT_EQ(lent.released, 0);

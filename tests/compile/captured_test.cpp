@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
@@ -28,7 +29,7 @@ TileFunction scale_kernel() {
 
 class Captured : public ::testing::Test {
  protected:
-  Context ctx_{{.device = "cpu", .cache_directory = ""}};
+  Context ctx_{{.device = "cpu", .cache_directory = test::kernel_folder()}};
   Tensor row(const Floats& values) { return ctx_.from(values, {static_cast<Index>(values.size())}); }
   // Through memory: other handles of `t` see it.
   void assign(const Tensor& t, const Tensor& to) {

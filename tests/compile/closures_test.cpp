@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
@@ -16,7 +17,7 @@ using Floats = std::vector<float>;
 
 class Closures : public ::testing::Test {
  protected:
-  Context ctx_{{.device = "cpu", .cache_directory = ""}};
+  Context ctx_{{.device = "cpu", .cache_directory = test::kernel_folder()}};
   Tensor row(const Floats& values) { return ctx_.from(values, {static_cast<Index>(values.size())}); }
 };
 

@@ -9,12 +9,14 @@
 #include <thread>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
 
-const ContextOptions kHere{.device = "cpu", .cache_directory = ""};
-const ContextOptions kNoCache{.device = "cpu", .cache_directory = "", .threads = 1, .isa = "baseline"};
+const ContextOptions kHere{.device = "cpu", .cache_directory = test::kernel_folder()};
+const ContextOptions kNoCache{
+    .device = "cpu", .cache_directory = test::kernel_folder(), .threads = 1, .isa = "baseline"};
 
 TEST(Contexts, HaveSpecialisationsOfTheirOwn) {
   Context here(kHere), plain(kNoCache);

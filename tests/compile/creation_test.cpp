@@ -8,12 +8,14 @@
 
 #include "tensor/state.h"
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
 class Creation : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
   std::size_t programs() { return ctx_.state()->device(GetParam()).graphs.size(); }
 };
 

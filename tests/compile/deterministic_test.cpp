@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr int kRuns = 100;
 
 class Deterministic : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 
   static bool same_bits(const Tensors& a, const Tensors& b) {
     for (std::size_t i = 0; i < a.size(); ++i) {

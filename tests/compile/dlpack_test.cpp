@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 #include "tensor/storage.h"
 
 namespace tilewright {
@@ -40,7 +41,7 @@ using Unversioned = Producer<ManagedTensor>;
 
 class Dlpack : public ::testing::Test {
  protected:
-  Context ctx_{{.device = "cpu", .cache_directory = ""}};
+  Context ctx_{{.device = "cpu", .cache_directory = test::kernel_folder()}};
   std::string here_ = "(at dlpack_test.cpp:";
 
   void expect_refused(const std::function<void(Versioned&)>& spoil, const std::vector<std::string>& parts) {
@@ -71,7 +72,7 @@ TEST_F(Dlpack, StructSaysWhatTheTensorIs) {
 TEST_F(Dlpack, ConsumerKeepsTheMemory) {
   ManagedTensorVersioned* m = nullptr;
   {
-    Context other({.device = "cpu", .cache_directory = ""});
+    Context other({.device = "cpu", .cache_directory = test::kernel_folder()});
     m = to_dlpack(other.from(Floats{1, 2}, {2}));
   }
   EXPECT_EQ(static_cast<float*>(m->tensor.data)[1], 2);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 #include "tensor/state.h"
 #include "tensor/storage.h"
 
@@ -16,7 +17,7 @@ Floats values(const Tensor& t) { return t.to_vector<float>(); }
 
 class Donate : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 };
 
 TEST_P(Donate, AnOutputLiesWhereTheArgumentLay) {

@@ -1,6 +1,7 @@
 // Random graphs whose inputs are donated: the same bits as of the graph that writes elsewhere, whatever lies
 // where.
 #include "support/donated_graph.h"
+#include "support/kernel_folder.h"
 #include "support/random_graph.h"
 #include "tensor/explain.h"
 #include "tensor/storage.h"
@@ -35,7 +36,7 @@ std::vector<std::byte> bytes(const Tensor& t) {
 class DonatedGraphs : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(DonatedGraphs, HaveTheBitsOfThoseThatWriteElsewhere) {
-  Context context({.device = GetParam(), .cache_directory = ""});
+  Context context({.device = GetParam(), .cache_directory = test::kernel_folder()});
   const bool reference = std::string(GetParam()) == "reference";
   int granted = 0, refused = 0;
   for (std::uint64_t seed = 1; seed <= (reference ? 4 * kGraphs : kGraphs); ++seed) {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 #include "tensor/state.h"
 
 namespace tilewright {
@@ -44,7 +45,7 @@ class DynamicRanges : public ::testing::TestWithParam<const char*> {
     expect_equal(got, function(args), where);
     return lowered;
   }
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 };
 
 TEST_P(DynamicRanges, AThirdSizeLowersNothing) {
@@ -283,7 +284,7 @@ TEST_P(DynamicRanges, CapturedTensorsMayChangeWithASize) {
 }
 
 TEST_P(DynamicRanges, AnIndexOutOfRangeIsToldWithItsSizes) {
-  Context ctx{{.device = GetParam(), .cache_directory = "", .check = true}};
+  Context ctx{{.device = GetParam(), .cache_directory = test::kernel_folder(), .check = true}};
   const auto compiled =
       compile([](const Tensor& table, const Tensor& index) { return embedding(table, index); },
               {.dynamic = {{0, 0}, {1, 0}}});
@@ -398,7 +399,7 @@ TEST_P(DynamicRanges, GrowingSizesOfSeveralThreads) {
       }
     });
   for (std::thread& t : threads) t.join();
-  Context alone({.device = GetParam(), .cache_directory = ""});
+  Context alone({.device = GetParam(), .cache_directory = test::kernel_folder()});
   const Function function = function_with(alone.from(gain, {12}), false);
   for (std::size_t t = 0; t < kThreads; ++t)
     for (std::size_t i = 0; i < kCalls; ++i) {
@@ -414,7 +415,7 @@ TEST_P(DynamicRanges, EachContextHasItsOwn) {
   const auto compiled = compile(function, {.dynamic = {{0, 0}}});
   for (Index n = 20; n < 24; ++n) lowered_by(compiled, function, {ctx_.randn({n, 4})}, "first");
   {
-    Context other{{.device = GetParam(), .cache_directory = ""}};
+    Context other{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
     for (Index n = 20; n < 24; ++n) {
       const Tensors x = {other.randn({n, 4})};
       expect_equal(compiled(x), function(x), "second");

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 #include "tensor/state.h"
 
 namespace tilewright {
@@ -75,7 +76,7 @@ std::vector<Tensor> arguments(Context& ctx, const Case& c, Index size) {
 
 class Dynamic : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 };
 
 TEST_P(Dynamic, EverySizeHasTheValuesOfEagerExecution) {

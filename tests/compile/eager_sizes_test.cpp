@@ -11,6 +11,8 @@
 #include "ops/ops.h"
 #include "tensor/trace.h"
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -102,7 +104,7 @@ const std::vector<SizedOp>& sized_ops() {
 
 class EagerSizes : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 
   Tensors arguments(const SizedOp& op, Index n) {
     Tensors out;

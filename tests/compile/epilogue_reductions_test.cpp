@@ -1,4 +1,5 @@
 // Rows, columns and all of a product reduced in the kernel that stores it.
+#include "support/kernel_folder.h"
 #include "support/open_device.h"
 
 #include <tilewright/tilewright.hpp>
@@ -121,7 +122,7 @@ const std::vector<EpilogueCase>& epilogue_cases() {
 
 class EpilogueReductions : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 };
 
 TEST_P(EpilogueReductions, AreWhatTheStoredProductGives) {

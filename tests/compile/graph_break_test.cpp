@@ -9,13 +9,14 @@
 #include <filesystem>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
 
 class GraphBreaks : public ::testing::Test {
  protected:
-  Context ctx_{{.device = "cpu", .cache_directory = ""}};
+  Context ctx_{{.device = "cpu", .cache_directory = test::kernel_folder()}};
 };
 
 // Which way it goes depends on values.

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
@@ -40,7 +41,7 @@ void expect_near(const std::vector<float>& got, const std::vector<double>& want)
 
 class GroupedMatmul : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 };
 
 TEST_P(GroupedMatmul, TakesTheMatrixOfEachBlockInOneKernel) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 #include "tensor/storage.h"
 
 namespace tilewright {
@@ -16,7 +17,7 @@ Floats values(const Tensor& t) { return t.to_vector<float>(); }
 
 class InPlace : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
   Tensor counted(const Shape& shape, float scale) {
     Floats f(static_cast<std::size_t>(shape.size()));
     for (std::size_t i = 0; i < f.size(); ++i) f[i] = scale * static_cast<float>(i % 17) - 1.5f;
@@ -170,8 +171,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, InPlace, ::testing::Values("reference", "cpu")
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(InPlaceErrors, AnOutputOfAnotherContextIsNamedSo) {
-  Context one({.device = "reference", .cache_directory = ""}),
-      other({.device = "reference", .cache_directory = ""});
+  Context one({.device = "reference", .cache_directory = test::kernel_folder()}),
+      other({.device = "reference", .cache_directory = test::kernel_folder()});
   const Tensor x = one.ones({3}), y = other.ones({3});
   const auto f = compile([](const Tensor& t) { return t + 1.f; });
   test::expect_says([&] { f.into({y}, {x}); }, {"into: output 0", "another Context", "in_place_test.cpp:"});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
@@ -24,7 +25,7 @@ tile::Kernel scaled_exp() {
 
 class KernelGradients : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
   Tensor x_ = ctx_.randn({kRows, kColumns}), w_ = ctx_.randn({kRows, kColumns});
   TileFunction kernel_{scaled_exp()};
   int asked_ = 0;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -29,7 +31,7 @@ static_assert(gives<tile::Kernel, decltype(temporary<Result<tile::Kernel>>().val
 static_assert(gives<Failure, decltype(temporary<Result<tile::Kernel>>().error())>());
 
 TEST(Lifetimes, OfWhatLoopsGoOverAreTheLoops) {
-  Context ctx({.device = "cpu", .cache_directory = ""});
+  Context ctx({.device = "cpu", .cache_directory = test::kernel_folder()});
   const Tensor x = ctx.ones({3, 5});
   const auto f = compile([](const Tensor& t) { return t * t.to_vector<float>()[0]; });
   f(x);

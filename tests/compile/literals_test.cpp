@@ -11,12 +11,14 @@
 
 #include "tensor/state.h"
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
 class Literals : public ::testing::Test {
  protected:
-  Context ctx_{{.device = "cpu", .cache_directory = ""}};
+  Context ctx_{{.device = "cpu", .cache_directory = test::kernel_folder()}};
   std::size_t programs() { return ctx_.state()->device("cpu").graphs.size(); }
 };
 

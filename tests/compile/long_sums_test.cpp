@@ -1,5 +1,6 @@
 // Sums of millions of equal terms keep their digits in every layout.
 #include "support/long_sums.h"
+#include "support/kernel_folder.h"
 
 #include <tilewright/tilewright.hpp>
 
@@ -30,7 +31,8 @@ TEST(LongSums, KeepTheirDigits) {
     SCOPED_TRACE(isa);
     std::unique_ptr<Context> ctx;
     try {
-      ctx = std::make_unique<Context>(ContextOptions{.cache_directory = "", .threads = 1, .isa = isa});
+      ctx = std::make_unique<Context>(
+          ContextOptions{.cache_directory = test::kernel_folder(), .threads = 1, .isa = isa});
     } catch (const Error&) {
       continue;  // an instruction set that this machine lacks
     }
@@ -49,7 +51,7 @@ TEST(LongSums, KeepTheirDigitsInKernelsByHand) {
   k.store(across, {Index{0}},
           k.reduce(tile::Monoid::sum, k.load(y, {Index{0}, Index{0}}, {.shape = {kRows, kColumns}}), 0));
   TileFunction f(k.finish({{{1, 1}}}));
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const std::vector<Tensor> got = {ctx.empty({1}), ctx.empty({kColumns})};
   f({ctx.full({kRow}, 0.1), ctx.full({kRows, kColumns}, 0.1), into(got[0]), into(got[1])});
   expect_all(got[0], kEach * kRow, kMostError, "along a row");
@@ -57,7 +59,7 @@ TEST(LongSums, KeepTheirDigitsInKernelsByHand) {
 }
 
 TEST(LongSums, OfDynamicSizesKeepTheirDigits) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   CompileOptions options;
   options.dynamic = {{0, 0}};
   const auto total = compile([](const Tensor& x) { return sum(x); }, options);
@@ -70,7 +72,8 @@ TEST(RunningSums, KeepTheirDigits) {
     SCOPED_TRACE(isa);
     std::unique_ptr<Context> ctx;
     try {
-      ctx = std::make_unique<Context>(ContextOptions{.cache_directory = "", .threads = 1, .isa = isa});
+      ctx = std::make_unique<Context>(
+          ContextOptions{.cache_directory = test::kernel_folder(), .threads = 1, .isa = isa});
     } catch (const Error&) {
       continue;  // an instruction set that this machine lacks
     }
@@ -90,7 +93,7 @@ TEST(RunningSums, KeepTheirDigits) {
 
 // Few columns' sums are shared among programs; what is made of them is stored along the summed axis.
 TEST(LongSums, AreBroadcastBackOverWhatWasSummed) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const auto expect_gradient = [&](const Shape& shape, const Axes& axes) {
     SCOPED_TRACE(to_string(shape));
     const auto squares = [&](const Tensor& x) { return mean(square(sum(x, axes))); };

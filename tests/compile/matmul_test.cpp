@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -100,7 +102,7 @@ const std::vector<Case>& cases() {
 
 class Matmul : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 };
 
 TEST_P(Matmul, GivesWhatItsPartsGiveInAsManyKernelsAsItNeeds) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright::test {
 namespace {
@@ -54,7 +55,7 @@ struct BudgetedCall {
   std::string explained;
 };
 BudgetedCall call_within(const char* device, std::int64_t budget) {
-  Context ctx({.device = device, .cache_directory = ""});
+  Context ctx({.device = device, .cache_directory = test::kernel_folder()});
   const ResidualLayers problem(ctx);
   std::vector<Tensor> all = {problem.x};
   all.insert(all.end(), problem.weights.begin(), problem.weights.end());

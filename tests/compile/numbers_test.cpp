@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 TEST(IntegerPowers, AreExactAndWrapAround) {
   for (const char* device : {"reference", "cpu"}) {
     SCOPED_TRACE(device);
-    Context ctx({.device = device, .cache_directory = ""});
+    Context ctx({.device = device, .cache_directory = test::kernel_folder()});
     const auto whole = [&](const std::vector<Index>& v) {
       return ctx.from(v, {static_cast<Index>(v.size())});
     };
@@ -45,7 +46,7 @@ TEST(IntegerPowers, AreExactAndWrapAround) {
 }
 
 TEST(IntegerEinsum, HasMatmulsTypeByEveryPath) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   for (const auto& [dtype, want] : {std::pair{DType::i8, DType::i32}, std::pair{DType::u8, DType::i32},
                                     std::pair{DType::i32, DType::i32}, std::pair{DType::i64, DType::i64}}) {
     const Tensor a = ctx.full({2, 3}, 100, dtype), b = ctx.full({3, 2}, 100, dtype);
@@ -60,7 +61,7 @@ TEST(IntegerEinsum, HasMatmulsTypeByEveryPath) {
 
 TEST(AttentionOfNoDepth, GivesTheMeanOfTheValues) {
   for (const char* device : {"reference", "cpu"}) {
-    Context ctx({.device = device, .cache_directory = ""});
+    Context ctx({.device = device, .cache_directory = test::kernel_folder()});
     const Tensor q = ctx.zeros({1, 1, 2, 0}), k = ctx.zeros({1, 1, 4, 0});
     const Tensor v = ctx.from(std::vector<float>{1, 2, 3, 6}, {1, 1, 4, 1});
     EXPECT_EQ(attention(q, k, v).to_vector<float>(), (std::vector<float>{3, 3})) << device;
@@ -68,7 +69,7 @@ TEST(AttentionOfNoDepth, GivesTheMeanOfTheValues) {
 }
 
 TEST(Softplus, HasAHalfForItsGradientAtZero) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const auto slopes = value_and_grad([](const Tensor& x) { return sum(softplus(x)); })(ctx.zeros({3}));
   EXPECT_EQ(slopes.second.to_vector<float>(), std::vector<float>(3, 0.5f));
 }
@@ -91,7 +92,7 @@ void expect_both(const std::function<Tensor(const Tensor&)>& f, const Tensor& x,
 }
 
 TEST(Elu, HasAGradientThatDoesNotCancel) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const auto slope = [](const Tensor& x) {
     return grad([](const Tensor& t) { return sum(cast(elu(t, 2.0), DType::f64)); })(x);
   };
@@ -106,7 +107,7 @@ TEST(Elu, HasAGradientThatDoesNotCancel) {
 }
 
 TEST(LiteralsAlone, KeepIntegersThatAreNotI32) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const Tensor mask = ctx.from(std::vector<int>{1, 0}, {2}, DType::boolean);
   const Index large = Index{1} << 40;
   EXPECT_EQ(where(mask, large, 2).to_vector<Index>(), (std::vector<Index>{large, 2}));
@@ -116,7 +117,7 @@ TEST(LiteralsAlone, KeepIntegersThatAreNotI32) {
 }
 
 TEST(Split, RefusesPartsThatOverflowTogether) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const Tensor x = ctx.arange(5);
   constexpr Index kMost = std::numeric_limits<Index>::max();
   test::expect_says([&] { split(x, 0, {kMost, kMost, 7}); },
@@ -128,7 +129,7 @@ TEST(Split, RefusesPartsThatOverflowTogether) {
 }
 
 TEST(Variance, OfNoDegreesOfFreedomIsADivisionByZero) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   for (Index ddof : {Index{2}, Index{5}, std::numeric_limits<Index>::max()})
     for (DType dtype : {DType::f32, DType::f64})
@@ -137,7 +138,7 @@ TEST(Variance, OfNoDegreesOfFreedomIsADivisionByZero) {
 }
 
 TEST(Clamp, LeavesIntegersOfTheirTypeBetweenBoundsThatItHolds) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const Index big = (Index{1} << 60) + 1;
   const Tensor x = ctx.from<Index>({big, -big, 7}, {3});
   for (double low : {-0x1p63, -0x1p62}) {
@@ -152,7 +153,7 @@ TEST(Clamp, LeavesIntegersOfTheirTypeBetweenBoundsThatItHolds) {
 }
 
 TEST(Variance, OfI64IsFiniteWhereItFitsF32) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const Index far = Index{1} << 62;
   std::vector<Index> values(200, far);
   std::fill(values.begin(), values.begin() + 100, -far);
@@ -164,7 +165,7 @@ TEST(Variance, OfI64IsFiniteWhereItFitsF32) {
 // its maximum is one of them. Two columns are one tile, 70,000 are walked in a loop for the maximum and in
 // one more.
 TEST(Maximum, OfASumOfProductsIsOneOfThem) {
-  Context ctx({.device = "cpu", .cache_directory = ""});
+  Context ctx({.device = "cpu", .cache_directory = test::kernel_folder()});
   for (DType dtype : {DType::f32, DType::f64})
     for (Index columns : {Index{3}, Index{70000}}) {
       const Tensor a = ctx.randn({64, columns}, dtype), b = ctx.randn({64, columns}, dtype),
@@ -181,7 +182,7 @@ TEST(Maximum, OfASumOfProductsIsOneOfThem) {
 }
 
 TEST(Pow, HasAGradientWithTheSignOfAnOddPower) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const double inf = std::numeric_limits<double>::infinity();
   const std::vector<double> at{-inf, -1e4, 1e4, -1};
   for (DType dtype : {DType::f32, DType::bf16})

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
@@ -28,7 +29,7 @@ class QuantizedMatmul : public ::testing::TestWithParam<const char*> {
     return out;
   }
   // One core: where several share the work, a group of its own for each part of k may keep more of them busy.
-  Context ctx_{{.device = GetParam(), .cache_directory = "", .threads = 1}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder(), .threads = 1}};
 };
 
 std::vector<float> values(const Tensor& t) { return cast(t, DType::f32).to_vector<float>(); }

@@ -16,6 +16,8 @@
 
 #include "tensor/state.h"
 
+#include "support/kernel_folder.h"
+
 namespace tilewright::range_property {
 namespace {
 
@@ -220,7 +222,7 @@ void check_seed(unsigned seed, const char* device, int sizes, int alone, Counts&
       const Tensors results = all(a);
       return {results[which % results.size()]};
     };
-  Context ctx{{.device = device, .cache_directory = ""}};
+  Context ctx{{.device = device, .cache_directory = test::kernel_folder()}};
   detail::DeviceState& state = ctx.state()->device(device);
   const auto size_from = [&](Index least, Index most) {
     return (least + static_cast<Index>(random() % static_cast<unsigned>(most - least))) / program.step *
@@ -306,7 +308,7 @@ void check_seed(unsigned seed, const char* device, int sizes, int alone, Counts&
     };
     compare(lowered(args), same_kernels ? 0 : 1e-4);
     if (i >= alone) continue;
-    Context other{{.device = device, .cache_directory = ""}};
+    Context other{{.device = device, .cache_directory = test::kernel_folder()}};
     compare(compile(program.function)(arguments(other, n, m)), 1e-4);
     ++counts.alone;
   }

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
@@ -21,7 +22,7 @@ class ScaledMatmul : public ::testing::TestWithParam<const char*> {
   // As 8 bits hold it.
   Tensor quantised(const Shape& shape, DType dtype) { return cast(ctx_.randn(shape), dtype); }
   Tensor scales(const Shape& shape) { return exp(ctx_.randn(shape)); }
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 };
 
 // The scale of element i of `elements`, of which there are 1, one each, or one for each 128.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
@@ -95,7 +96,7 @@ constexpr DType kTypes[] = {DType::boolean, DType::u8,  DType::i8,   DType::i32,
 
 class Sorting : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
 };
 
 TEST_P(Sorting, IsStableInEveryType) {
@@ -171,13 +172,13 @@ INSTANTIATE_TEST_SUITE_P(Devices, Sorting, ::testing::Values("reference", "cpu")
 
 // One program sorts a row of up to 2^22 elements; longer ones are sorted in runs, which are merged.
 TEST(LongRows, AreSorted) {
-  Context ctx({.device = "cpu", .cache_directory = ""});
+  Context ctx({.device = "cpu", .cache_directory = test::kernel_folder()});
   expect_sorted(ctx, DType::f32, {100003}, 0);
   expect_sorted(ctx, DType::f64, {1000000}, 0);
 }
 
 TEST(LongRows, AreMergedOfRuns) {
-  Context ctx({.device = "cpu", .cache_directory = ""});
+  Context ctx({.device = "cpu", .cache_directory = test::kernel_folder()});
   constexpr Index kLength = 5000000;
   const Tensor x = ctx.randn({kLength});
   std::vector<float> wanted = x.to_vector<float>();

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/kernel_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -59,7 +61,7 @@ Tensor large_values(Context& ctx, const Shape& shape) {
 }
 
 TEST(Statistics, OfNarrowTypesNeitherOverflowNorLoseDigits) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   for (const auto& [dtype, shape] :
        {std::pair{DType::f16, Shape{8, 1024}}, std::pair{DType::f16, Shape{65, 300}},
         std::pair{DType::bf16, Shape{8, 1024}}})
@@ -85,7 +87,7 @@ TEST(Statistics, OfNarrowTypesNeitherOverflowNorLoseDigits) {
 
 // The normalized row does not change with the size of its values; its gradient goes down as they go up.
 TEST(Statistics, GradientsOfNormsHoldForLargeValues) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const Tensor x = ctx.from(std::vector<float>{1, -1, 0.5, 0.25, -0.3}, {1, 5});
   const Tensor weights = ctx.from(std::vector<float>{1, -2, 3, 0.5, 2}, {1, 5});
   for (const bool centered : {true, false}) {
@@ -105,7 +107,7 @@ TEST(Statistics, GradientsOfNormsHoldForLargeValues) {
 // Rows that no program keeps are summed in parts (passes/graph/variances_by_parts.h): what the parts' means
 // are apart has room wherever the variance has.
 TEST(Statistics, VariancesOfLongRows) {
-  Context ctx({.cache_directory = ""});
+  Context ctx({.cache_directory = test::kernel_folder()});
   const Index length = 1 << 21, high = 1 << 12;
   const std::vector<Tensor> parts{ctx.full({1, high}, 1e16), ctx.zeros({1, length - high})};
   const Tensor x = concat(parts, 1);

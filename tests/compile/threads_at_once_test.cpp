@@ -14,12 +14,13 @@
 #include <thread>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
 
 using Floats = std::vector<float>;
-const ContextOptions kOneThread{.device = "cpu", .cache_directory = "", .threads = 1};
+const ContextOptions kOneThread{.device = "cpu", .cache_directory = test::kernel_folder(), .threads = 1};
 
 // Runs each of these on a thread of its own, all begun together, `rounds` times; what one throws is a
 // failure.

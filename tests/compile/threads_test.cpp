@@ -10,11 +10,12 @@
 #include <optional>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
 
-const ContextOptions kHere{.device = "cpu", .cache_directory = ""};
+const ContextOptions kHere{.device = "cpu", .cache_directory = test::kernel_folder()};
 
 // What `f` gives or throws on a thread of its own, which the caller waits for.
 template <class F>

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 
 namespace tilewright {
 namespace {
@@ -51,7 +52,7 @@ class Trees : public ::testing::Test {
     return l;
   }
   Network network() { return {{linear(3, 4, true), linear(4, 2, false)}, 0.25}; }
-  Context ctx_{{.cache_directory = "", .threads = 1}};
+  Context ctx_{{.cache_directory = test::kernel_folder(), .threads = 1}};
 };
 
 Floats numbers_of(const Tensor& t) { return t.to_vector<float>(); }

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "support/errors.h"
+#include "support/kernel_folder.h"
 #include "tensor/storage.h"
 
 namespace tilewright {
@@ -16,14 +17,14 @@ using Floats = std::vector<float>;
 
 class UpdateSlice : public ::testing::TestWithParam<const char*> {
  protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};
   Tensor at(Index position) { return ctx_.from(std::vector<Index>{position}, Shape{}); }
 };
 
 Floats floats(const Tensor& t) { return t.to_vector<float>(); }
 
 TEST_P(UpdateSlice, StartsAreBroughtInside) {
-  Context unchecked({.device = GetParam(), .cache_directory = "", .check = false});
+  Context unchecked({.device = GetParam(), .cache_directory = test::kernel_folder(), .check = false});
   const Tensor x = unchecked.zeros({5}), v = unchecked.from(Floats{1, 2}, {2});
   const std::pair<Index, Floats> cases[] = {{0, {1, 2, 0, 0, 0}},
                                             {2, {0, 0, 1, 2, 0}},
@@ -41,7 +42,7 @@ TEST_P(UpdateSlice, StartsAreBroughtInside) {
 }
 
 TEST_P(UpdateSlice, OutsideIsAnErrorWhereIndicesAreChecked) {
-  Context checked({.device = GetParam(), .cache_directory = "", .check = true});
+  Context checked({.device = GetParam(), .cache_directory = test::kernel_folder(), .check = true});
   const Tensor x = checked.zeros({3, 5}), v = checked.ones({3, 2});
   const Tensor start = checked.from(std::vector<Index>{0, 4}, Shape{2});
   const std::vector<std::string> says = {"start 4", "update_slice_test.cpp:"};

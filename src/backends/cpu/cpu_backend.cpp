@@ -3,7 +3,6 @@
 
 #include "backends/cpu/candidates.h"
 #include "backends/cpu/host/host.h"
-#include "backends/cpu/jit/compiler.h"
 #include "backends/cpu/jit/device_headers.h"
 #include "backends/cpu/jit/program.h"
 #include "backends/cpu/print/printer.h"
@@ -56,6 +55,7 @@ class LaunchList : public backends::Replay {
 CpuBackend::CpuBackend(Isa isa, int threads, std::unique_ptr<Jit> jit)
     : isa_(isa),
       cpu_(host_target(isa)),
+      compiler_(kernel_compiler(cpu_)),
       pool_(std::make_shared<ThreadPool>(threads)),
       target_(host_tile_target(isa, pool_->size())),
       jit_(std::move(jit)),
@@ -112,7 +112,7 @@ Result<Source> CpuBackend::print(const Kernel& kernel, const tile::Schedule& sch
 
 Result<Binary> CpuBackend::compile(const Kernel&, const Source& source) const {
   const auto start = std::chrono::steady_clock::now();
-  auto bytes = compile_cpp(source.text, {.target = cpu_});
+  auto bytes = compiler_.compile(source.text);
   if (!bytes) return bytes.error();
   return Binary{.bytes = std::move(bytes).value(), .log = "", .compile_ms = ms_since(start)};
 }

@@ -6,6 +6,7 @@
 #include "backends/cpu/host/isa.h"
 #include "backends/cpu/host/memory_cache.h"
 #include "backends/cpu/jit/jit.h"
+#include "backends/cpu/jit/kernel_compiler.h"
 
 #include <tilewright/base/thread_pool.h>
 
@@ -44,6 +45,7 @@ class CpuBackend : public backends::Backend {
 
   Isa isa_;
   CpuTarget cpu_;
+  KernelCompiler& compiler_;  // of the process
   std::shared_ptr<ThreadPool> pool_;
   tile::Target target_;
   std::unique_ptr<Jit> jit_;

@@ -30,6 +30,8 @@ struct CompileOptions {
   // What precompile() made of a text that the source then begins with, unsaid; null for none. The other
   // options are those that it was made with, and it outlives the call.
   const Precompiled* precompiled = nullptr;
+  // precompile() instantiates the templates that the text uses, which each source did else.
+  bool instantiate = false;
   // Lets the compiler contract a*b+c across statements; `#pragma clang fp contract(off)` in the text still
   // wins. Off: only what the text writes as an fma is one.
   bool fast_contract = false;
