@@ -69,6 +69,6 @@ class Hasher {
 
 template <>
 struct std::hash<tilewright::Hash128> {
-  std::size_t operator()(const tilewright::Hash128& of) const noexcept { return of.low; }
+  std::size_t operator()(const tilewright::Hash128& value) const noexcept { return value.low; }
 };
 #pragma GCC visibility pop

@@ -367,7 +367,7 @@ auto compile(F f, CompileOptions options = {}, const Location& where = Location:
   static_assert(detail::check_signature(std::type_identity<S>()));
   return Compiled<S>(std::move(f), std::move(options), where);
 }
-// Of a name with overloads, or of a template's: refused by a sentence.
+// A name with overloads, or a template's, is refused by a sentence.
 template <class Nothing = void, class F = typename detail::RefusedName<Nothing>::Type>
   requires std::same_as<F, detail::SeveralFunctions>
 void compile(F f, CompileOptions options = {}, const Location& where = Location::current());

@@ -157,7 +157,7 @@ auto value_and_grad(F f, const Location& made = Location::current()) {
   return detail::differentiated<kWith...>(std::move(f), "value_and_grad", made);
 }
 
-// Of a name with overloads, or of a template's: refused by a sentence.
+// A name with overloads, or a template's, is refused by a sentence.
 template <class Nothing = void, class F = typename detail::RefusedName<Nothing>::Type>
   requires std::same_as<F, detail::SeveralFunctions>
 void value_and_grad(F f, const Location& made = Location::current());
