@@ -164,6 +164,7 @@ void read_tokenizer(Bytes bytes, const std::string& pattern) {
 std::vector<std::string> program_files() {
   constexpr std::uint64_t kGraphs = 64;
   std::vector<std::string> files;
+  files.reserve(kGraphs);
   for (std::uint64_t seed = 0; seed < kGraphs; ++seed)
     files.push_back(ir::print(
         test::random_graph({.seed = seed, .ops = 6, .matmuls = true, .placed = true, .tame = false})));

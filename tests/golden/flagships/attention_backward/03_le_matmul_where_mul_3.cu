@@ -111,6 +111,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       Vec<bf16, 2> exp_scores_bf16[2][8];
       wait_full(q_pipeline, q_state);
       wait_full(mul_out_pipeline, mul_out_state);
+      f32 maximum_out_in[2];
+      f32 where_out_in[2];
+      if (begin_2 < end) {
+        {
+          const i32 column_2 = i32(begin_2);
+          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
+          }
+          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
+          }
+        }
+      }
       for (i32 column = begin_2; column < end; column += 64) {
         wait_full(k_pipeline, k_state);
         wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
@@ -118,12 +135,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         wgmma_block<mul_out_block, v_block, 2>(product, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores);
-        f32 maximum_out_in[2];
-        const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
-        }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
           const i32 row_index = first_row + (r * 8 + g);
@@ -141,12 +152,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         wgmma_pin(product);
         release<1>(v_pipeline, v_state.stage);
         v_state.next();
-        f32 where_out_in[2];
-        const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
-        }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
           const i32 row_index = first_row + (r * 8 + g);
@@ -162,6 +167,19 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           }
         }
         wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state.stage * k_block::bytes, true);
+        {
+          const i32 column_2 = i32(i64(column) + 64 < end ? i64(column) + 64 : column);
+          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
+          }
+          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
+          }
+        }
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
@@ -175,6 +193,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       Vec<bf16, 2> exp_scores_bf16_2[2][8];
       wait_full(q_pipeline, q_state);
       wait_full(mul_out_pipeline, mul_out_state);
+      f32 maximum_out_in_2[2];
+      f32 where_out_in_2[2];
+      if (0 < masked_end) {
+        {
+          const i32 column_2_2 = i32(0);
+          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            maximum_out_in_2[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
+          }
+          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            where_out_in_2[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
+          }
+        }
+      }
       for (i32 column_2 = 0; column_2 < masked_end; column_2 += 64) {
         wait_full(k_pipeline, k_state);
         wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
@@ -182,15 +217,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         wgmma_block<mul_out_block, v_block, 2>(product_2, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores_2);
-        f32 maximum_out_in[2];
-        const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
-        }
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          const f32 exp_scores_offset = fast::exp_offset(maximum_out_in[r]);
+          const f32 exp_scores_offset = fast::exp_offset(maximum_out_in_2[r]);
 #pragma unroll
           for (int c = 0; c < 8; ++c) {
 #pragma unroll
@@ -203,12 +232,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         wgmma_pin(product_2);
         release<1>(v_pipeline, v_state.stage);
         v_state.next();
-        f32 where_out_in[2];
-        const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
-        }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
 #pragma unroll
@@ -216,12 +239,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             Vec<f32, 2> exp_scores_bf16_2_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              exp_scores_bf16_2_new.v[v] = exp_scores_2[r][c].v[v] * (product_2[r][c].v[v] + where_out_in[r]) * 0.088388346f;
+              exp_scores_bf16_2_new.v[v] = exp_scores_2[r][c].v[v] * (product_2[r][c].v[v] + where_out_in_2[r]) * 0.088388346f;
             }
             exp_scores_bf16_2[r][c] = from_f32<bf16>(exp_scores_bf16_2_new);
           }
         }
         wgmma_block<k_block_transposed>(acc, exp_scores_bf16_2, k_blocks + k_state.stage * k_block::bytes, true);
+        {
+          const i32 column_2_2 = i32(i64(column_2) + 64 < masked_end ? i64(column_2) + 64 : column_2);
+          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            maximum_out_in_2[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
+          }
+          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            where_out_in_2[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
+          }
+        }
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16_2);
