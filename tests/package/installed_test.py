@@ -19,7 +19,7 @@ INNER = {"backends", "cpu", "cuda", "ir", "ops", "passes", "printer", "reference
 ENTRY = {"tilewright_open_backend", "tilewright_backend_version"}
 # What no user should wait for: reading the API takes half of a second of which each of these would add a tenth or more.
 HEAVY = ("iostream", "sstream", "fstream", "regex", "chrono", "thread", "mutex", "filesystem", "ranges", "map", "fmt/")
-# Of ours: a variant of many types, which is compiled wherever it is read.
+# Headers of ours with a variant of many types, which is compiled wherever it is read.
 HEAVY_OF_OURS = ("tile/schedule.h", "tile/target.h")
 # What g++ 12 allocates for the example of a training step, beside the standard headers that ours read: 159 and 90 MB. It does not vary with
 # the machine's load, as time does, for which it stands in roughly: code that is optimised longer shows little in it.

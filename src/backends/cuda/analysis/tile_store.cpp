@@ -47,7 +47,7 @@ Result<TileStore> tile_store(const Kernel& kernel, const Op& store) {
   tile::for_each_op(kernel.body, [&](const Op& op) {
     stored = stored || &op == &store;
     alone = alone && (&op == &store || op.param != store.param || !touches_view(op.kind) ||
-                      (!stored && loads_same_tile(op, store)));
+                      (!stored && loads_same_tile(kernel, op, store)));
   });
   if (!alone) return refuse("the result's view is read or written elsewhere, too");
   const tile::TileType& tile = kernel.type(store.operands[0]);
@@ -70,8 +70,9 @@ Result<TileStore> tile_store(const Kernel& kernel, const Op& store) {
 
 }  // namespace
 
-bool loads_same_tile(const Op& op, const Op& store) {
+bool loads_same_tile(const Kernel& kernel, const Op& op, const Op& store) {
   return op.kind == OpKind::load && op.param == store.param && op.tile_dims == store.tile_dims &&
+         kernel.type(op.results[0]).shape == kernel.type(store.operands[0]).shape &&
          std::equal(op.operands.begin(), op.operands.end(), store.operands.begin() + 1, store.operands.end());
 }
 

@@ -19,7 +19,7 @@ struct TileStore {
 
 // Whether an op loads the tile that another stores, as an update in place does: the thread that writes an
 // element has read it before.
-bool loads_same_tile(const tile::Op& op, const tile::Op& store);
+bool loads_same_tile(const tile::Kernel& kernel, const tile::Op& op, const tile::Op& store);
 
 // All stores of tiles that have the shape of `dot`'s result, one at least; their pieces have as many columns,
 // and all are stored by the copy engine or all by threads. Why not, as a failure of kind unsupported.

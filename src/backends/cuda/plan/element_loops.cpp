@@ -209,8 +209,9 @@ class Planner {
           load->block.dims[0] == in.op->tile_dims[1] && load->block.box[0] == result.columns() &&
           load->block.box[1] == kPieceRows && spread_of(loop, layout, in.axes) == Part::all &&
           side_of_axis(loop, layout, in.axes[0]) == 0 && side_of_axis(loop, layout, in.axes[1]) == 1;
-      const bool in_place = std::any_of(dots_.results.begin(), dots_.results.end(),
-                                        [&](const TileStore& r) { return loads_same_tile(*in.op, *r.op); });
+      const bool in_place = std::any_of(dots_.results.begin(), dots_.results.end(), [&](const TileStore& r) {
+        return loads_same_tile(kernel_, *in.op, *r.op);
+      });
       const bool written = tile::view_uses(kernel_)[static_cast<std::size_t>(in.op->param)].written;
       if (!alike || (written && !in_place)) continue;
       out_.fetched = static_cast<int>(load - dots_.loads.begin());

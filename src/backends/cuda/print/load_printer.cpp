@@ -153,8 +153,6 @@ void LoadPrinter::declare_ahead(PrintedLoop& loop, std::size_t i) {
   out_.write(registers_.declaration(loop.arrays[i]));
 }
 
-void LoadPrinter::print_ahead(PrintedLoop& loop, std::size_t i) { fill(loop, i); }
-
 // Registers of its own for what an instruction loads.
 Registers LoadPrinter::loaded(const PrintedLoop& loop, const Instr& in) {
   const Part part = spread_of(loop, in.axes);
@@ -180,10 +178,10 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
     r = loaded(loop, in);
     out_.write(registers_.declaration(r));
   }
-  if (!k_.pipeline().take_load(loop, *in.op, r)) fill(loop, i);
+  if (!k_.pipeline().take_load(loop, *in.op, r)) print_filling(loop, i);
 }
 
-void LoadPrinter::fill(PrintedLoop& loop, std::size_t i) {
+void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   const Registers& r = loop.arrays[i];
   need("memory");

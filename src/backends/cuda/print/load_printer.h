@@ -18,8 +18,7 @@ class LoadPrinter : PrinterParts {
   // A load of an element loop that is printed later: its registers, which that loop finds until they are
   // forgotten, and what fills them, each time.
   void declare_ahead(PrintedLoop& loop, std::size_t i);
-  void print_ahead(PrintedLoop& loop, std::size_t i);
-  bool is_ahead(const Op& load) const { return ahead_.count(&load) > 0; }
+  void print_filling(PrintedLoop& loop, std::size_t i);
   void forget_ahead() { ahead_.clear(); }
   // A row of a piece, from the stage to which the copy engine brought it.
   void print_fetched_row(PrintedLoop& loop);
@@ -29,7 +28,6 @@ class LoadPrinter : PrinterParts {
  private:
   void print_load(PrintedLoop& loop, std::size_t i);
   Registers loaded(const PrintedLoop& loop, const Instr& in);
-  void fill(PrintedLoop& loop, std::size_t i);
 
   const LoopAnalysis& analysis_;
   const Pieces* piece_ = nullptr;         // that is loaded

@@ -132,7 +132,7 @@ void WgmmaB2b::print_ahead(std::vector<ElementPrinter::LoadAhead>& loads, const 
   const std::string name = out_.local(names_.value(i));
   out_.line("const {0} {1} = {0}({2});", expressions_.type_of(i), name, index);
   scalars_[i] = {name, expressions_.type_of(i)};
-  for (ElementPrinter::LoadAhead& load : loads) k_.elements().loads().print_ahead(load.loop, load.instr);
+  for (ElementPrinter::LoadAhead& load : loads) k_.elements().loads().print_filling(load.loop, load.instr);
   out_.close();
   scalars_[i] = known;
 }
@@ -149,6 +149,11 @@ void WgmmaB2b::print_in_order(const Step& loop) {
     print_ahead(ahead, op, bound(0));
     if (!runs) out_.close();
   }
+  // What stands at no place of the loop's index is the same in each round.
+  std::erase_if(ahead, [&](const ElementPrinter::LoadAhead& load) {
+    const std::vector<tile::ValueId>& starts = load.loop.plan->body[load.instr].op->operands;
+    return std::find(starts.begin(), starts.end(), op.blocks[0].args[0]) == starts.end();
+  });
   k_.open_loop(loop);
   std::vector<const B2bDot*> under_way;
   const auto begin = [&](const B2bDot& d) {
