@@ -167,19 +167,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           }
         }
         wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state.stage * k_block::bytes, true);
-        {
-          const i32 column_2 = i32(i64(column) + 64 < end ? i64(column) + 64 : column);
-          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
-          }
-          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
-          }
-        }
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
@@ -245,19 +232,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           }
         }
         wgmma_block<k_block_transposed>(acc, exp_scores_bf16_2, k_blocks + k_state.stage * k_block::bytes, true);
-        {
-          const i32 column_2_2 = i32(i64(column_2) + 64 < masked_end ? i64(column_2) + 64 : column_2);
-          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            maximum_out_in_2[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
-          }
-          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            where_out_in_2[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
-          }
-        }
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16_2);
