@@ -44,5 +44,18 @@ TEST(SweepReport, JsonHasARowForEachProgramAndTheSummary) {
   EXPECT_EQ(json[2]["summary"]["calls"]["count"], 2);
 }
 
+TEST(SweepReport, PredictionsAreJudgedWhereKernelsAreLong) {
+  const auto predicted = [](double ours, double predicted, int kernels) {
+    SweepRow row = row_of("scan", ours, 1);
+    row.predicted_us = predicted, row.kernels = kernels;
+    return row;
+  };
+  // 100 by 125 is near, 100 by 131 is not; ten kernels of 10 us, and one of 3, are short.
+  const auto json = nlohmann::json::parse(to_json(
+      {predicted(100, 125, 1), predicted(100, 131, 1), predicted(100, 100, 10), predicted(3, 9, 1)}, {}));
+  EXPECT_EQ(json[4]["summary"]["predicted_within_30_percent"]["count"], 2);
+  EXPECT_EQ(json[4]["summary"]["predicted_within_30_percent"]["share"], 0.5);
+}
+
 }  // namespace
 }  // namespace tilewright::sweep

@@ -24,7 +24,7 @@ class KernelCompiler {
   int compiled() const { return static_cast<int>(seen_.size()); }
   int asked() const { return asked_; }
   const std::vector<std::string>& complaints() const { return complaints_; }
-  const std::vector<std::string>& notes() const { return notes_; }  // a few bytes spilled
+  const std::vector<std::string>& notes() const { return notes_; }  // a few bytes spilled, a start in order
 
  private:
   Status keep(const backends::Source& source, const backends::Binary& binary) const;
@@ -33,7 +33,7 @@ class KernelCompiler {
   std::unique_ptr<backends::Backend> printer_;
   std::set<std::string> seen_;  // hashes of texts
   std::vector<std::string> complaints_, notes_;
-  int asked_ = 0;
+  int asked_ = 0, waiting_ = 0, in_order_ = 0;  // in_order_: kernels that do not overlap the one before
 };
 
 // A backend around `compiler`, which must outlive it.

@@ -141,7 +141,7 @@ TEST_F(EmulatedDot, RowsThatAreNotAlignedLeaveByThreads) {
         wgmma(256, 2, 2));
   const std::string text = text_of({.m = 200, .n = 201, .k = 72, .b_by_columns = true}, wgmma(256, 2, 2));
   EXPECT_THAT(text,
-              ::testing::HasSubstr("send_rows(store_stages, c_waiting[0], panel > 0, panel < 1, c_tile"));
+              ::testing::HasSubstr("send_rows<4>(store_stages, c_waiting[0], panel > 0, panel < 1, c_tile"));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("c_map")));
 }
 

@@ -1,6 +1,7 @@
 // Loading, launching and describing kernels.
 #include "backends/cuda/cuda_program.h"
 
+#include "backends/cuda/analysis/machine_code.h"
 #include "backends/cuda/analysis/overlap.h"
 #include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/cuda_backend.h"
@@ -57,7 +58,7 @@ Result<std::unique_ptr<backends::Program>> CudaProgram::load(CudaBackend& backen
     cluster.value.cluster_dim = {static_cast<unsigned>(source.launch.cluster), 1, 1};
     program->attributes_of_launch_.push_back(cluster);
   }
-  program->overlaps_ = waits_for_previous(source.text);
+  program->overlaps_ = waits_for_previous(source.text) && access_before_wait(binary.bytes).empty();
   if (program->overlaps_) {
     api::LaunchAttribute overlap{};
     overlap.id = api::kLaunchProgrammaticStreamSerialization;

@@ -102,11 +102,12 @@ class Chooser {
            });
   }
 
-  // Bytes of the widest element read or written at full size.
+  // Bytes of the widest element read or written at full size: indices of picked rows, and what lies along
+  // some of the axes only, are no such accesses.
   Index widest_access() const {
     Index widest = 1;
     for (const Expr& s : nest_.exprs)
-      if (s.kind == Expr::Kind::load && s.node >= 0)
+      if (s.kind == Expr::Kind::load && s.node >= 0 && 2 * touched(s.offset, nest_) > parallel_points())
         widest = std::max(widest, static_cast<Index>(size_bytes(s.dtype)));
     for (const ProgramOutput& o : nest_.outputs)
       if (o.node >= 0) widest = std::max(widest, static_cast<Index>(size_bytes(graph_.type(o.node).dtype)));
@@ -156,9 +157,12 @@ class Chooser {
     const bool one_access = cuts_.access_bytes > 0 && !is_compute_bound();
     const Index wanted =
         pointwise_elements(one_access ? cuts_.access_bytes / widest_access() : cuts_.elements);
-    // Turning a block around takes two passes through shared memory: a small tensor lies in the cache, which
-    // gives single elements as fast.
-    const int transposed = wanted > cuts_.least_elements ? turned_variable(t.column) : -1;
+    // Turning a block around takes two passes through shared memory: a tensor that has less than a block for
+    // each unit lies in the cache, which gives single elements as fast.
+    const Index block = cuts_.turned_edge * cuts_.turned_edge;
+    const bool small =
+        cuts_.least_elements > 0 && 4 * parallel_points() <= static_cast<double>(target_.units * block);
+    const int transposed = small ? -1 : turned_variable(t.column);
     if (transposed >= 0) {
       t.row = transposed;
       t.rows = edge(transposed, cuts_.turned_edge);

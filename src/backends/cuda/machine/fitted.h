@@ -156,7 +156,7 @@ inline tile::RowCuts row_cuts() {
       // 4096 in 128 threads 3,860 (docs/notes/2026-11-21-first-h200.md).
       .access_bytes = 128 * 16,
       .least_elements = 128,  // one for each thread: what one does in turn is all the time of a small kernel
-      .small_programs = 4,    // chosen, not measured
+      .small_programs = 1,    // docs/notes/2026-11-28-small-kernels.md
       .turned_edge = 64,      // of f32 4 cache lines
       .picked_elements = 64,  // chosen, not measured
       .loop_elements = 4096,
@@ -213,6 +213,9 @@ inline tile::VectorDots vector_dots() {
 // docs/notes/2026-11-21-first-h200.md, where nothing else is said
 
 inline constexpr double kBlockStartUs = 0.3;
+// Between the starts of two blocks of a grid: 58.6 us for 96,256 blocks of 128 threads, 115.4 for twice as
+// many of 64 (docs/notes/2026-11-28-small-kernels.md).
+inline constexpr double kBlockLaunchUs = 0.6e-3;
 inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a loop that has no product waits
 inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
 // Microseconds of a kernel that pass while the next one is launched: the same note.
@@ -406,6 +409,11 @@ inline constexpr Index kEpilogueRegisters = 216;
 // 240 but for addresses. AdamW's 248 spilled 1,000 bytes, and the product took 4,084 us for 3,488
 // (docs/notes/2026-11-26-epilogue-stages.md).
 inline constexpr Index kPingpongRegisters = 224;
+// What the same thread needs beside these: where a tile that it loads lies; an erf, exp or tanh under way; rows that
+// warps send because they are not aligned (send_rows). With more in all than are left, 250 to 2,000 bytes were
+// spilled, else none to 48 (docs/notes/2026-11-28-small-kernels.md).
+inline constexpr Index kAddressRegisters = 4, kFunctionRegisters = 8;
+inline constexpr Index kRowSenderRegisters = 28;
 // Blocks of a product's depth before its end at which the loads of its epilogue are brought to the cache: of
 // 128x192x64 12,000 cycles, in which memory brings a multiprocessor's share of 200 KB. Predicted.
 inline constexpr Index kPrefetchedAhead = 16;

@@ -137,7 +137,7 @@ class Planner {
     const TileFrame& f = layouts_.frame(layout);
     if (f.map != RowMap::mma) return Unit{};
     Pieces pieces;
-    Index registers = f.elements_per_thread(), tiles = 0, reduced = 0, words = 0;
+    Index registers = f.elements_per_thread(), tiles = 0, reduced = 0;
     for (const Instr& in : loop.body) {
       if (in.kind == Instr::Kind::effect && result_of(*in.op)) {
         if (scans(loop)) return refusal("store_stages: rows are scanned where they are stored");
@@ -150,10 +150,8 @@ class Planner {
       if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load) {
         const Part part = spread_of(loop, layout, in.axes);
         if (part == Part::cols) registers += f.col_steps() * f.vector;
-        if (part == Part::all) tiles += f.elements_per_thread(), words += words_of(in);
+        if (part == Part::all) tiles += f.elements_per_thread();
       }
-      if (in.kind == Instr::Kind::effect && in.op->kind == OpKind::store && in.axes.size() == 2)
-        words += words_of(in);
       if (in.kind == Instr::Kind::reduce && side_of_axis(loop, layout, in.op->axis) == 0)
         reduced += f.col_steps() * f.vector;
     }
@@ -174,12 +172,36 @@ class Planner {
       if (by_piece)
         pieces.rows = registers + reduced + kHalvesOfPiece * of_row > kEpilogueRegisters ? 1 : kHalvesOfPiece;
     }
-    // A row of a piece in registers, of what is loaded and of what is stored.
-    if (is_pingpong(schedule_) && pieces.rows > 0 &&
-        f.elements_per_thread() + reduced + words * kQuad * f.vector / 2 > kPingpongRegisters)
-      return refusal("cutlass_pingpong: no registers are left for what the tile is computed with");
+    if (is_pingpong(schedule_) && !dots_.b2b) {
+      const Index left = kPingpongRegisters - f.elements_per_thread() - reduced;
+      if (registers_of_pieces(loop, layout, pieces) > left)
+        return refusal("cutlass_pingpong: no registers are left for what the tile is computed with");
+    }
     if (pieces.vectors > 0) out_.pieces[&loop] = pieces;
     return Unit{};
+  }
+
+  // Registers of a thread beside the product, where a warpgroup has a tile of its own: for a row of a piece
+  // of each tile that is loaded, with where it lies, for what is stored, and for rows that warps send.
+  Index registers_of_pieces(const ElementLoop& loop, ThreadLayout layout, const Pieces& pieces) const {
+    const Index quad = kQuad * layouts_.frame(layout).vector / 2,
+                row = std::max(pieces.vectors, Index{kQuad}) * layouts_.frame(layout).vector / 2;
+    const bool by_rows = !pieces.sent.empty() && !dots_.results[0].by_engine;
+    constexpr double kFlopsOfFunction = 8;  // polynomials, and not quotients or roots
+    Index loaded = 0, stored = 0, functions = 0;
+    if (pieces.rows == 0 && !by_rows) return 0;
+    for (const Instr& in : loop.body) {
+      if (!in.op) continue;
+      if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
+          spread_of(loop, layout, in.axes) == Part::all)
+        loaded += row * words_of(in) + kAddressRegisters;
+      if (in.kind == Instr::Kind::effect && in.op->kind == OpKind::store && in.axes.size() == 2)
+        stored = std::max(stored, quad * words_of(in));
+      if (in.op->kind == OpKind::apply && tile::info(in.op->prim).flops >= kFlopsOfFunction)
+        functions = kFunctionRegisters;
+    }
+    return loaded + stored + functions +
+           (by_rows ? kRowSenderRegisters * static_cast<Index>(pieces.sent.size()) : 0);
   }
 
   // Registers of two elements.

@@ -204,9 +204,8 @@ std::string ExpressionPrinter::load_cache(const Op& op, Part part, const TileFra
   const bool once = facts_.loads_of_view.at(op.param) == 1 && loop_depth_ == 0;
   const bool whole_line = frame.vector * static_cast<int>(size_bytes(kernel_.views[view].dtype)) <= 16;
   const bool large = part == Part::all || (part == Part::cols && frame.rows == 1);
-  const bool own = std::any_of(op.operands.begin(), op.operands.end(),
-                               [&](ValueId v) { return facts_.differs[static_cast<std::size_t>(v)]; });
-  return once && own && whole_line && large ? ", Cache::stream_constant" : ", Cache::constant";
+  return once && whole_line && large && facts_.loads_own_elements(kernel_, op) ? ", Cache::stream_constant"
+                                                                               : ", Cache::constant";
 }
 
 std::string ExpressionPrinter::store_cache() const {

@@ -3,6 +3,9 @@
 #include "backends/cuda/layout/layout.h"
 #include "backends/printer/powers_below.h"
 
+#include <algorithm>
+#include <optional>
+
 namespace tilewright::cuda {
 
 using tile::Op;
@@ -30,7 +33,39 @@ std::vector<bool> find_only_stored(const tile::Kernel& kernel) {
   return only_stored;
 }
 
+// Nothing where an argument decides.
+std::optional<double> elements_of(const tile::ViewParam& view) {
+  double elements = 1;
+  for (const tile::Dim& extent : view.extents) {
+    if (!extent.is_constant()) return std::nullopt;
+    elements *= static_cast<double>(extent.value);
+  }
+  return elements;
+}
+
+std::optional<double> programs_of(const tile::Kernel& kernel) {
+  double programs = 1;
+  for (const tile::GridAxis& axis : kernel.grid)
+    for (const tile::GridFactor& factor : axis) {
+      if (!factor.extent.is_constant()) return std::nullopt;
+      programs *= static_cast<double>(ceil_div(factor.extent.value, factor.block));
+    }
+  return programs;
+}
+
 }  // namespace
+
+bool KernelFacts::loads_own_elements(const tile::Kernel& kernel, const Op& load) const {
+  if (std::none_of(load.operands.begin(), load.operands.end(),
+                   [&](ValueId v) { return differs[static_cast<std::size_t>(v)]; }))
+    return false;
+  const auto programs = programs_of(kernel),
+             elements = elements_of(kernel.views[static_cast<std::size_t>(load.param)]);
+  if (!programs || !elements) return true;
+  double block = 1;
+  for (Index extent : kernel.type(load.results[0]).shape) block *= static_cast<double>(extent);
+  return *programs * block < 2 * *elements;
+}
 
 KernelFacts::KernelFacts(const tile::Kernel& kernel)
     : accuracy(printer::needed_accuracy(kernel)),

@@ -91,10 +91,11 @@ void ElementPrinter::print_sent_rows(const PrintedLoop& loop, std::size_t i, con
     at += fmt::format(" + i64({}) * {}", row.str(), expressions_.stride_text(access, access.dim_of(0)));
   if (!column.is(0)) at += " + " + column.str();
   const Index panels = loop.frame.col_steps() / loop.pieces.vectors;
-  out_.line("send_rows(store_stages, {}[{}], {}, {}, {}, {}, {}, {});", loop.addresses[i].waiting,
-            piece.block.is(0) ? "0" : "block", panels > 1 ? "panel > 0" : "false",
-            panels > 1 ? fmt::format("panel < {}", panels - 1) : "false", at,
-            expressions_.stride_text(access, access.dim_of(0)),
+  // Beside a tile of its own, a warpgroup has registers for two rows.
+  out_.line("send_rows<{}>(store_stages, {}[{}], {}, {}, {}, {}, {}, {});",
+            is_pingpong(plan_.schedule) ? 2 : 4, loop.addresses[i].waiting, piece.block.is(0) ? "0" : "block",
+            panels > 1 ? "panel > 0" : "false", panels > 1 ? fmt::format("panel < {}", panels - 1) : "false",
+            at, expressions_.stride_text(access, access.dim_of(0)),
             b.uniform.empty() ? rows : fmt::format("{} ? {} : 0", b.uniform, rows), columns);
 }
 

@@ -538,8 +538,11 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                 kLineLatencyUs * work.rounds +
                 work.read_bytes * programs_in_block * units / bytes_per_s * 1e6;
   block_us += scan.block_us;
-  const double waves = blocks / blocks_at_once(cluster, resident, units);
-  const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
+  const double at_once = blocks_at_once(cluster, resident, units), waves = blocks / at_once;
+  // Blocks start one after another, the last of the first wave behind all others.
+  const double starts_us = blocks * kBlockLaunchUs;
+  const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us +
+                            std::min(blocks, at_once) * kBlockLaunchUs;
   // Blocks of loops stay: of a small grid no others come.
   const double there = work.loops ? std::min(resident, std::ceil(blocks / units)) : resident;
   const double in_flight = there * schedule.threads * o.bytes_ahead / o.waste;
@@ -551,9 +554,10 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                          : resident == 2                                  ? kOverlapOfTwo
                          : work.multiply_adds > 0                         ? kOverlapOfProducts
                                                                           : kOverlap;
-  const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) +
-                                   std::pow(compute_us, overlap) + std::pow(visits_us, overlap),
-                               1 / overlap);
+  double sum = 0;
+  for (const double us : {memory_us * starved, latency_us, compute_us, visits_us, starts_us})
+    sum += std::pow(us, overlap);
+  const double busy = std::pow(sum, 1 / overlap);
   const double more = o.staged && (cluster > 1 || resident > 1)            ? kStagedCost
                       : !o.staged && cluster > 1 && !shares_rows(schedule) ? kClusterCost
                                                                            : 1;

@@ -118,13 +118,9 @@ TW_DEVICE void bulk_wait_read() {
 
 // Waits for the end of the kernel before, and for all that it wrote, when launched with overlap_previous;
 // else passes at once. The compiler may move loads on the read-only path (ld.global.nc) ahead of anything,
-// the wait included, but ahead of nothing that may end the thread: here the trap of an empty grid, which
-// there is not. (An exit does the same, and costs kernels of clusters 3 us in 76.)
-TW_DEVICE void wait_for_previous_kernel() {
-  asm volatile(
-      "griddepcontrol.wait; { .reg .pred empty; setp.eq.u32 empty, %0, 0; @empty trap; }" ::"r"(gridDim.x)
-      : "memory");
-}
+// the wait included: a kernel whose machine code has an access ahead of its wait is launched without
+// overlap_previous (analysis/machine_code.h).
+TW_DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // The next kernel may start now; it still waits for this one's end before it reads.
 TW_DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;"); }
 

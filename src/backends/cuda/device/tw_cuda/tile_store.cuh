@@ -157,23 +157,23 @@ TW_DEVICE void store_row(u16* at, u32 word, u32 left, bool follows, bool goes_on
 // One of them by the threads, a row a warp at a time: rows are `pitch` elements apart, from `to` on, and need
 // not be aligned; `rows` and `columns` of them are in the tensor. Lane i of a warp keeps the last word of its
 // i-th row in `waiting`. All of the warpgroup have written the piece; it is overwritten behind the next
-// piece's barrier.
-template <class Stages, class T>
+// piece's barrier. Of kTogether rows no load waits for another's store; 4 take more registers than stand beside a
+// tile of 192 columns.
+template <int kTogether, class Stages, class T>
 TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, T* to, i64 pitch, i32 rows,
                          i32 columns) {
-  constexpr u32 kTogether = 4;  // rows of which no load waits for another's store
   const u32 warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const u32 piece = out.piece(0);
   T* at = to + i64(warp) * pitch;
-#pragma unroll 2
+#pragma unroll(kTogether / 2)
   for (u32 i = 0; i < 16; i += kTogether) {
     u32 words[kTogether], left[kTogether];
 #pragma unroll
-    for (u32 j = 0; j < kTogether; ++j) words[j] = row_word(piece, 4 * (i + j) + warp);
+    for (u32 j = 0; j < u32(kTogether); ++j) words[j] = row_word(piece, 4 * (i + j) + warp);
     if constexpr (sizeof(T) == 2) {
       const u32 before = waiting;
 #pragma unroll
-      for (u32 j = 0; j < kTogether; ++j) {
+      for (u32 j = 0; j < u32(kTogether); ++j) {
         const u32 of_row = __shfl_sync(~0u, before, int(i + j)), last = __shfl_sync(~0u, words[j], 31);
         left[j] = __shfl_up_sync(~0u, words[j], 1);
         left[j] = lane == 0 ? of_row : left[j];
@@ -181,7 +181,7 @@ TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, 
       }
     }
 #pragma unroll
-    for (u32 j = 0; j < kTogether; ++j) {
+    for (u32 j = 0; j < u32(kTogether); ++j) {
       const i32 inside = i32(4 * (i + j) + warp) < rows ? columns : 0;
       if constexpr (sizeof(T) == 2) {
         store_row(reinterpret_cast<u16*>(at), words[j], left[j], follows, goes_on, inside);

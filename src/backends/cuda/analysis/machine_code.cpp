@@ -1,5 +1,5 @@
 // See machine_code.h.
-#include "cuda_compile/machine_code.h"
+#include "backends/cuda/analysis/machine_code.h"
 
 #include <fmt/format.h>
 
@@ -7,20 +7,21 @@
 #include <cstring>
 #include <optional>
 
-namespace tilewright::test {
+namespace tilewright::cuda {
 namespace {
 
 // The lower 9 of an instruction's 128 bits name it, three more the form of its operands; as nvdisasm 13.0
 // reads them.
 constexpr std::size_t kInstructionBytes = 16;
 constexpr unsigned kNameBits = 0x1ff, kWait = 0x02e;
-struct Access {
+struct MemoryInstruction {
   unsigned code;
   const char* name;
 };
-constexpr Access kAccesses[] = {{0x180, "LD"},     {0x181, "LDG"},     {0x185, "ST"},      {0x186, "STG"},
-                                {0x18a, "ATOM"},   {0x1a6, "REDG"},    {0x1a8, "ATOMG"},   {0x1a9, "ATOMG"},
-                                {0x1ae, "LDGSTS"}, {0x1b4, "UTMALDG"}, {0x1b5, "UTMASTG"}, {0x1ba, "UBLKCP"}};
+constexpr MemoryInstruction kAccesses[] = {{0x180, "LD"},      {0x181, "LDG"},     {0x185, "ST"},
+                                           {0x186, "STG"},     {0x18a, "ATOM"},    {0x1a6, "REDG"},
+                                           {0x1a8, "ATOMG"},   {0x1a9, "ATOMG"},   {0x1ae, "LDGSTS"},
+                                           {0x1b4, "UTMALDG"}, {0x1b5, "UTMASTG"}, {0x1ba, "UBLKCP"}};
 
 template <class T>
 T read(std::string_view bytes, std::size_t at) {
@@ -55,11 +56,11 @@ std::string access_before_wait(std::string_view cubin) {
   for (std::size_t at = 0; at < code->size(); at += kInstructionBytes) {
     const unsigned name = read<std::uint32_t>(*code, at) & kNameBits;
     if (name == kWait) return early;
-    for (const Access& access : kAccesses)
+    for (const MemoryInstruction& access : kAccesses)
       if (access.code == name && early.empty())
         early = fmt::format("{} at {:#x} stands before the wait for the kernel before", access.name, at);
   }
   return "nothing waits for the kernel before";
 }
 
-}  // namespace tilewright::test
+}  // namespace tilewright::cuda
