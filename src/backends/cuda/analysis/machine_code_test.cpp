@@ -10,7 +10,7 @@
 namespace tilewright::cuda {
 namespace {
 
-constexpr unsigned kWait = 0x92e, kLoad = 0x981, kAdd = 0x210, kExit = 0x94d;  // lower 12 bits, with a form
+constexpr unsigned kWait = 0x82e, kLoad = 0x981, kAdd = 0x210, kExit = 0x94d;  // lower 12 bits, with a form
 
 void put(std::string& bytes, std::size_t at, std::uint64_t value, std::size_t size) {
   std::memcpy(bytes.data() + at, &value, size);

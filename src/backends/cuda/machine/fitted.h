@@ -216,6 +216,12 @@ inline constexpr double kBlockStartUs = 0.3;
 // Between the starts of two blocks of a grid: 58.6 us for 96,256 blocks of 128 threads, 115.4 for twice as
 // many of 64 (docs/notes/2026-11-28-small-kernels.md).
 inline constexpr double kBlockLaunchUs = 0.6e-3;
+// How well the starts of many blocks go on beside all else: 28.9 us of starts and 24.1 of memory
+// take 30.0, 14.4 and 24.1 take 24.1 (the same note).
+inline constexpr double kOverlapOfStarts = 8;
+// 79.0 us for 66.3 of a gelu of 44 M bf16, 293 for 221 of a longer chain, 395 for 409 of a sine of picked
+// halves (the same note): enough that equals are not packed.
+inline constexpr double kPackedTurnsCost = 1.03;
 inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a loop that has no product waits
 inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
 // Microseconds of a kernel that pass while the next one is launched: the same note.
@@ -409,9 +415,9 @@ inline constexpr Index kEpilogueRegisters = 216;
 // 240 but for addresses. AdamW's 248 spilled 1,000 bytes, and the product took 4,084 us for 3,488
 // (docs/notes/2026-11-26-epilogue-stages.md).
 inline constexpr Index kPingpongRegisters = 224;
-// What the same thread needs beside these: where a tile that it loads lies; an erf, exp or tanh under way; rows that
-// warps send because they are not aligned (send_rows). With more in all than are left, 250 to 2,000 bytes were
-// spilled, else none to 48 (docs/notes/2026-11-28-small-kernels.md).
+// What the same thread needs beside these: where a tile that it loads lies; an erf, exp or tanh under way;
+// rows that warps send because they are not aligned (send_rows). With more in all than are left, 250 to 2,000
+// bytes were spilled, else none to 48 (docs/notes/2026-11-28-small-kernels.md).
 inline constexpr Index kAddressRegisters = 4, kFunctionRegisters = 8;
 inline constexpr Index kRowSenderRegisters = 28;
 // Blocks of a product's depth before its end at which the loads of its epilogue are brought to the cache: of

@@ -192,7 +192,8 @@ class Planner {
     if (pieces.rows == 0 && !by_rows) return 0;
     for (const Instr& in : loop.body) {
       if (!in.op) continue;
-      if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
+      const bool fetched = &in - loop.body.data() == pieces.tma_load;  // to shared memory
+      if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load && !fetched &&
           spread_of(loop, layout, in.axes) == Part::all)
         loaded += row * words_of(in) + kAddressRegisters;
       if (in.kind == Instr::Kind::effect && in.op->kind == OpKind::store && in.axes.size() == 2)

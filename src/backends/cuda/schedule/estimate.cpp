@@ -539,10 +539,11 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                 work.read_bytes * programs_in_block * units / bytes_per_s * 1e6;
   block_us += scan.block_us;
   const double at_once = blocks_at_once(cluster, resident, units), waves = blocks / at_once;
-  // Blocks start one after another, the last of the first wave behind all others.
+  // Blocks start one after another: the last of a grid that runs at once behind all others, those of a larger
+  // one while others work.
   const double starts_us = blocks * kBlockLaunchUs;
   const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us +
-                            std::min(blocks, at_once) * kBlockLaunchUs;
+                            std::min(blocks, at_once) / std::max(1.0, waves) * kBlockLaunchUs;
   // Blocks of loops stay: of a small grid no others come.
   const double there = work.loops ? std::min(resident, std::ceil(blocks / units)) : resident;
   const double in_flight = there * schedule.threads * o.bytes_ahead / o.waste;
@@ -555,14 +556,20 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                          : work.multiply_adds > 0                         ? kOverlapOfProducts
                                                                           : kOverlap;
   double sum = 0;
-  for (const double us : {memory_us * starved, latency_us, compute_us, visits_us, starts_us})
+  for (const double us : {memory_us * starved, latency_us, compute_us, visits_us})
     sum += std::pow(us, overlap);
-  const double busy = std::pow(sum, 1 / overlap);
+  const double busy =
+      std::pow(std::pow(sum, kOverlapOfStarts / overlap) + std::pow(starts_us, kOverlapOfStarts),
+               1 / kOverlapOfStarts);
   const double more = o.staged && (cluster > 1 || resident > 1)            ? kStagedCost
                       : !o.staged && cluster > 1 && !shares_rows(schedule) ? kClusterCost
                                                                            : 1;
+  // Programs side by side whose threads take several pieces of a row in turn.
+  const bool in_turn =
+      layouts.programs_per_block > 1 && std::any_of(layouts.frames.begin(), layouts.frames.end(),
+                                                    [](const TileFrame& f) { return f.col_steps() > 1; });
   // Shorter code wins between equals: it compiles faster.
-  const double own_us = busy * more * (1 + kOfAnElement * o.elements);
+  const double own_us = busy * more * (in_turn ? kPackedTurnsCost : 1) * (1 + kOfAnElement * o.elements);
   return own_us * own_us / (own_us + kHiddenByLaunchUs) + target.launch_s * 1e6;
 }
 

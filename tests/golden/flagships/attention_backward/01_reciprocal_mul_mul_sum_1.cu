@@ -1,4 +1,4 @@
-// elements threads=256 threads_per_row=16; predicted 17.6 us
+// elements threads=256 threads_per_row=16; predicted 17.7 us
 // reciprocal_mul_mul_sum_1: eq_out bool[65536], where_out_1 f32[65536], matmul_out f32[65536,128], of bf16[65536,128] -> where_out f32[65536], mul_out bf16[65536,128]
 // schedule: elements threads=256 threads_per_row=16
 // tiles [32,128]: row r*16 + g of 2, column (c*16 + t)*8 + v; 2 rows, 1 vectors of 8 a thread

@@ -1,4 +1,4 @@
-// elements threads=256 threads_per_row=32; predicted 4.45 us
+// elements threads=256 threads_per_row=32; predicted 4.64 us
 // sum_mul_sub_mul_0: x bf16[2048,768], ln1w bf16[768], ln1b bf16[768] -> add_out bf16[2048,768]
 // schedule: elements threads=256 threads_per_row=32
 // tiles [5,768]: row r*8 + g of 1, column (c*32 + t)*8 + v; 1 rows, 3 vectors of 8 a thread

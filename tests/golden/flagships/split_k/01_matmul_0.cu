@@ -1,4 +1,4 @@
-// elements threads=128 threads_per_row=32; predicted 3.46 us
+// elements threads=128 threads_per_row=32; predicted 3.73 us
 // matmul_0: partial f32[524288,4] -> out bf16[524288]
 // schedule: elements threads=128 threads_per_row=32
 // tiles [4,896]: row r*4 + g of 1, column (c*32 + t)*4 + v; 1 rows, 7 vectors of 4 a thread
