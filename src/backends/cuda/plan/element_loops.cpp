@@ -182,12 +182,13 @@ class Planner {
   }
 
   // Registers of a thread beside the product, where a warpgroup has a tile of its own: for a row of a piece
-  // of each tile that is loaded, with where it lies, for what is stored, and for rows that warps send.
+  // of each tile that is loaded, with where it lies, which what is stored takes the place of; for functions
+  // under way; and for rows that warps send.
   Index registers_of_pieces(const ElementLoop& loop, ThreadLayout layout, const Pieces& pieces) const {
     const Index quad = kQuad * layouts_.frame(layout).vector / 2,
                 row = std::max(pieces.vectors, Index{kQuad}) * layouts_.frame(layout).vector / 2;
     const bool by_rows = !pieces.sent.empty() && !dots_.results[0].by_engine;
-    constexpr double kFlopsOfFunction = 8;  // polynomials, and not quotients or roots
+    constexpr double kFlopsOfFunction = 8, kFlopsOfRegister = 2;  // polynomials, and not quotients or roots
     Index loaded = 0, stored = 0, functions = 0;
     if (pieces.rows == 0 && !by_rows) return 0;
     for (const Instr& in : loop.body) {
@@ -199,9 +200,9 @@ class Planner {
       if (in.kind == Instr::Kind::effect && in.op->kind == OpKind::store && in.axes.size() == 2)
         stored = std::max(stored, quad * words_of(in));
       if (in.op->kind == OpKind::apply && tile::info(in.op->prim).flops >= kFlopsOfFunction)
-        functions = kFunctionRegisters;
+        functions = std::max(functions, static_cast<Index>(tile::info(in.op->prim).flops / kFlopsOfRegister));
     }
-    return loaded + stored + functions +
+    return std::max(loaded, stored) + functions +
            (by_rows ? kRowSenderRegisters * static_cast<Index>(pieces.sent.size()) : 0);
   }
 
