@@ -22,6 +22,7 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/VirtualFileSystem.h>
@@ -34,7 +35,6 @@
 #include <vector>
 
 #include "backends/cpu/jit/device_headers.h"
-#include "backends/cpu/jit/target_machines.h"
 
 namespace tilewright::cpu {
 
@@ -226,11 +226,15 @@ struct BackendErrors {
 Result<std::string> generate_code(llvm::Module& module, const CompileOptions& options) {
   BackendErrors errors;
   module.getContext().setDiagnosticHandlerCallBack(BackendErrors::collect, &errors);
-  auto held = hold_machine(
-      module.getTargetTriple(), options.target.cpu,
-      options.effort == Effort::none ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive);
-  if (!held) return held.error();
-  llvm::TargetMachine* const machine = held->get();
+  std::string message;
+  const auto* target = llvm::TargetRegistry::lookupTarget(module.getTargetTriple(), message);
+  if (!target) return failure(Failure::Kind::unsupported, message);
+  // The features stand on each function, as Clang wrote them.
+  const std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      module.getTargetTriple(), options.target.cpu, "", llvm::TargetOptions(), llvm::Reloc::PIC_,
+      std::nullopt,
+      options.effort == Effort::none ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive,
+      /*JIT=*/false));
   run_passes(module, *machine, options.effort);
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);
