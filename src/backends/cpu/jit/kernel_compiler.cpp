@@ -1,46 +1,54 @@
-// Counts beginnings of texts, and precompiles those that come often.
+// Counts kernels, and precompiles the device headers where there are many.
 #include "backends/cpu/jit/kernel_compiler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+
+#include "backends/cpu/jit/device_headers.h"
 
 namespace tilewright::cpu {
 
-std::string leading_includes(std::string_view source) {
+namespace {
+
+std::string all_device_headers() {
   std::string includes;
-  while (!source.empty()) {
-    const std::size_t end = std::min(source.find('\n'), source.size());
-    const std::string_view line = source.substr(0, end);
-    const bool is_include = line.starts_with("#include \"tw_cpu/");
-    // A backslash makes the next line a part of this one.
-    if (line.ends_with('\\') || !(is_include || line.empty() || line.starts_with("//"))) break;
-    if (is_include) includes.append(line).append("\n");
-    source.remove_prefix(std::min(end + 1, source.size()));
-  }
+  for (const DeviceHeader& header : device_headers())
+    includes += fmt::format("#include \"{}\"\n", header.name);
   return includes;
 }
 
-std::size_t KernelCompiler::precompiled() const {
+}  // namespace
+
+bool begins_with_device_header(std::string_view source) {
+  while (!source.empty()) {
+    const std::size_t end = std::min(source.find('\n'), source.size());
+    const std::string_view line = source.substr(0, end);
+    if (line.ends_with('\\')) return false;  // it makes the next line a part of this one
+    if (!line.empty() && !line.starts_with("//")) return line.starts_with("#include \"tw_cpu/");
+    source.remove_prefix(std::min(end + 1, source.size()));
+  }
+  return false;
+}
+
+bool KernelCompiler::precompiled() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(std::count_if(beginnings_.begin(), beginnings_.end(),
-                                                [](const auto& b) { return b.second.headers != nullptr; }));
+  return headers_ != nullptr;
 }
 
 std::shared_ptr<const Precompiled> KernelCompiler::headers_of(const std::string& source) {
-  const std::string includes = leading_includes(source);
-  if (includes.empty()) return nullptr;
+  if (!begins_with_device_header(source)) return nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (beginnings_.size() == kMostBeginnings && !beginnings_.contains(includes)) beginnings_.clear();
-    Beginning& beginning = beginnings_[includes];
     // Only the thread that counts to it reads the headers; others go on without.
-    if (++beginning.kernels != kPrecompileAt) return beginning.headers;
+    if (++kernels_ != kPrecompileAt) return headers_;
   }
-  auto read = precompile(includes, {.target = target_, .instantiate = true});
+  auto read = precompile(all_device_headers(), {.target = target_, .instantiate = true});
   if (!read) return nullptr;  // the source says what is wrong, in its own lines
   const auto headers = std::make_shared<const Precompiled>(std::move(*read));
   const std::lock_guard lock(mutex_);
-  if (const auto found = beginnings_.find(includes); found != beginnings_.end())
-    found->second.headers = headers;
+  headers_ = headers;
   return headers;
 }
 

@@ -1,9 +1,8 @@
-// Compiles printed kernels: headers that many of a process's kernels begin with are read once.
+// Compiles printed kernels: a process that has many of them reads the device headers once.
 #pragma once
 
 #include <tilewright/base/error.h>
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,36 +13,30 @@
 
 namespace tilewright::cpu {
 
-// The #includes of device headers that a text begins with, a line each, comments and empty lines between them
-// left out: what Clang has read when it comes to the first line of another kind.
-std::string leading_includes(std::string_view source);
+// Whether the first line that is neither empty nor a comment includes a device header: what comes before an
+// include may change what the header declares.
+bool begins_with_device_header(std::string_view source);
 
-// Machine code and errors are those of compile_cpp(); only what the text's leading #includes declare may have
-// been read before. May be called from several threads at once.
+// Machine code and errors are those of compile_cpp(), but for a text that uses a device header without
+// including it: that compiles once the headers are precompiled. May be called from several threads at once.
 class KernelCompiler {
  public:
   explicit KernelCompiler(CpuTarget target) : target_(std::move(target)) {}
 
   Result<std::string> compile(const std::string& source);
-  // Beginnings that are held precompiled now.
-  std::size_t precompiled() const;
+  bool precompiled() const;
 
-  // Reading the headers into this form costs what some six small kernels gain by it
-  // (docs/notes/2026-11-28-minutes-of-tests.md). Other numbers were not tried.
-  static constexpr int kPrecompileAt = 4;
-  // 0.4 MB each. With one more all are forgotten: a process that prints more kinds of kernels counts anew.
-  static constexpr std::size_t kMostBeginnings = 64;
+  // Reading all device headers into this form costs what 6 (matmuls) to 14 (elementwise) kernels gain by it
+  // (docs/notes/2026-11-28-time-of-cpu-kernels.md).
+  static constexpr int kPrecompileAt = 12;
 
  private:
-  struct Beginning {
-    int kernels = 0;
-    std::shared_ptr<const Precompiled> headers;  // null before the kernel kPrecompileAt
-  };
   std::shared_ptr<const Precompiled> headers_of(const std::string& source);
 
   CpuTarget target_;
-  mutable std::mutex mutex_;  // of beginnings_; not held while Clang works
-  std::map<std::string, Beginning, std::less<>> beginnings_;
+  mutable std::mutex mutex_;  // not held while Clang works
+  int kernels_ = 0;
+  std::shared_ptr<const Precompiled> headers_;  // null before the kernel kPrecompileAt
 };
 
 // The process's compiler for a target: devices that are opened one after another find what was read for the
