@@ -70,7 +70,7 @@ tsan: ## the unit tests under Clang's thread sanitizer
 	@OPENBLAS_NUM_THREADS=1 $(PHASE) "tests, tsan" $(CTEST) --test-dir build-tsan -L unit  # its threads are not instrumented
 	@$(PHASE) "compiled functions, tsan" build-tsan/test_compile --gtest_brief=1 --gtest_filter='*Threads*:*Contexts*:*DynamicRanges*'
 
-lint: build/compile_commands.json ## clang-format and clang-tidy over everything that changed since it was clean
+lint: build/compile_commands.json ## clang-format, clang-tidy and the checks of the text over what changed since it was clean
 	@scripts/setup.sh lint
 	@scripts/lint.py
 

@@ -8,9 +8,10 @@ lack something only if it mentions a name that another of its unit declares, or 
 what it includes declares; or a name std::x that no header it includes mentions. A few dozen do, most for another reason (a
 member of that name). Those are compiled alone, and only what the compiler says counts.
 
-Usage: scripts/check_units.py [--root DIR] [--build DIR] [--remember DIR] [--jobs N]
-  --build DIR      a build folder that was configured with units (default: build)
-  --remember DIR   sources that were good are named there, and not compiled again until they, or what they include, have changed"""
+Sources that were good are remembered, and not compiled again until they, or what they include, have changed.
+
+Usage: scripts/check_units.py [--root DIR] [--build DIR] [--jobs N]
+  --build DIR   a build folder that was configured with units (default: build)"""
 import argparse
 import concurrent.futures
 import functools
@@ -23,6 +24,7 @@ import subprocess
 import sys
 
 import check_headers
+from remembered import Remembered
 
 # What a line declares outside of functions and classes, whose insides are indented: a type, a constant, a function, a macro.
 DECLARED = re.compile(r"^(?:template <.*>\s+)?(?:(?:struct|class|enum class|enum|using|#[ \t]*define)\s+(?P<type>\w+)|(?=\w)(?!namespace|return|using)"
@@ -112,7 +114,7 @@ def complaints_of(source, entry):
     return run.stderr or f"{words[0]} failed\n" if run.returncode else ""
 
 
-def check(root, build, remember=None, jobs=1):
+def check(root, build, remembered, jobs=1):
     """({source that is not good: what the compiler says}, number of sources in units, number of compiled ones)"""
     root, build = root.resolve(), build.resolve()
     sources, count, todo = Sources(root), 0, {}
@@ -120,8 +122,9 @@ def check(root, build, remember=None, jobs=1):
         for source in unit:
             count += 1
             names = sources.suspicions(source, unit)
-            key = sources.headers.key(source, f"{entry['command'].split(' -o ')[0]}{source}") if names else None
-            if names and not (remember and (remember / key).exists()):
+            question = f"{entry['command'].split(' -o ')[0]}{source}".replace(str(root), ".")
+            key = sources.headers.key(source, question) if names else None
+            if names and key not in remembered:
                 todo[source] = (key, entry)
     bad = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -129,9 +132,8 @@ def check(root, build, remember=None, jobs=1):
         for source, run in runs.items():
             if run.result():
                 bad[source] = run.result()
-            elif remember:
-                remember.mkdir(parents=True, exist_ok=True)
-                (remember / todo[source][0]).touch()
+            else:
+                remembered.add(todo[source][0])
     return bad, count, len(todo)
 
 
@@ -139,10 +141,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent)
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
-    parser.add_argument("--remember", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    bad, count, compiled = check(arguments.root, arguments.build, arguments.remember, arguments.jobs)
+    bad, count, compiled = check(arguments.root, arguments.build, Remembered(), arguments.jobs)
     for path, complaints in bad.items():
         print(f"{path} compiles only behind others of its unit:\n{complaints}")
     print(f"check_units: {count} sources in units, {compiled} of them compiled alone, {len(bad)} bad")

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import check_units
+from remembered import Remembered
 
 SHAPE = "#pragma once\nnamespace tile {\nstruct Shape {\n  int rank = 0;\n};\nint size_of(const Shape& shape);\n}  // namespace tile\n"
 FIRST = '#include "tile/shape.h"\nnamespace tile {\nstatic int doubled(int x) { return 2 * x; }\nint first(const Shape& s) { return doubled(s.rank); }\n}\n'
@@ -31,9 +32,9 @@ class CheckUnits(unittest.TestCase):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    def check(self, second, **options):
+    def check(self, second):
         self.write("src/tile/second.cpp", second)
-        bad, _, compiled = check_units.check(self.root, self.root / "build", **options)
+        bad, _, compiled = check_units.check(self.root, self.root / "build", Remembered(self.root / "remembered"))
         return {path.name: said for path, said in bad.items()}, compiled
 
     def expect_bad(self, second, said):
@@ -63,8 +64,7 @@ class CheckUnits(unittest.TestCase):
         self.assertEqual(self.check(LOOKS_SO), ({}, 1))
 
     def test_a_good_source_is_remembered_until_it_changes(self):
-        remember = self.root / "remembered"
-        self.assertEqual([self.check(text, remember=remember)[1] for text in (LOOKS_SO, LOOKS_SO, LOOKS_SO + "//\n")], [1, 0, 1])
+        self.assertEqual([self.check(text)[1] for text in (LOOKS_SO, LOOKS_SO, LOOKS_SO + "//\n")], [1, 0, 1])
 
 
 if __name__ == "__main__":
