@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Finds sources that compile only because another of their unit was read before them. The release preset compiles up to eight
-sources of a folder as one (cmake/units.cmake), and what one of them includes, or declares for itself, the next one sees: without
-its own #include it compiles there, and nowhere else (dev, asan, tsan, fuzz).
+"""Finds sources that compile only because of what was read before them. The release preset compiles up to eight sources of a folder
+as one (cmake/units.cmake), and what one of them includes, or declares for itself, the next one sees; and it begins with precompiled
+headers (cmake/precompiled.cmake). Without its own #include a source compiles there, and nowhere else (dev, asan, tsan, fuzz).
 
 To compile each source alone takes half an hour of a core. The build has shown that all of a unit compiles together, so a source can
 lack something only if it mentions a name that another of its unit declares, or brings by a header of ours, and that neither it nor
@@ -26,6 +26,8 @@ import sys
 import check_headers
 from remembered import Remembered
 
+# How CMake has a source begin with precompiled headers.
+PRECOMPILED = re.compile(r"-Winvalid-pch +-include +\S+")
 # What a line declares outside of functions and classes, whose insides are indented: a type, a constant, a function, a macro.
 DECLARED = re.compile(r"^(?:template <.*>\s+)?(?:(?:struct|class|enum class|enum|using|#[ \t]*define)\s+(?P<type>\w+)|(?=\w)(?!namespace|return|using)"
                       r"[^=(;{]*?[ *&](?P<name>\w+)(?=\(| =|\[|\{|;|,))", re.MULTILINE)
@@ -46,9 +48,12 @@ def units_of(root, build):
     units = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])
-        if path.suffix != ".cxx":
+        if path.suffix == ".cxx":
+            sources = [pathlib.Path(name).resolve() for name in re.findall(r'#include "(.*)"', path.read_text())]
+        elif PRECOMPILED.search(entry["command"]):
+            sources = [path]
+        else:
             continue
-        sources = [pathlib.Path(name).resolve() for name in re.findall(r'#include "(.*)"', path.read_text())]
         ours = [source.relative_to(root) for source in sources if source.is_relative_to(root) and not source.is_relative_to(build)]
         units.append((ours, entry))
     return units
@@ -105,11 +110,12 @@ class Sources:
 
 def complaints_of(source, entry):
     """What the compiler says of a source alone, compiled as its unit is."""
-    words = shlex.split(entry["command"])
+    words = shlex.split(PRECOMPILED.sub("", entry["command"]))
+    words = words[next((at + 1 for at, word in enumerate(words) if pathlib.Path(word).name == "ccache"), 0):]
     for word in ("-o", "-c"):
         at = words.index(word)
         del words[at:at + (2 if word == "-o" else 1)]
-    words = [word for word in words if word != entry["file"] and pathlib.Path(word).name != "ccache"]
+    words.remove(entry["file"])
     run = subprocess.run([*words, "-fsyntax-only", "-w", str(source)], cwd=entry["directory"], capture_output=True, text=True)
     return run.stderr or f"{words[0]} failed\n" if run.returncode else ""
 

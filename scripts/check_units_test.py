@@ -37,10 +37,10 @@ class CheckUnits(unittest.TestCase):
         bad, _, compiled = check_units.check(self.root, self.root / "build", Remembered(self.root / "remembered"))
         return {path.name: said for path, said in bad.items()}, compiled
 
-    def expect_bad(self, second, said):
+    def expect_bad(self, second, said, name="second.cpp"):
         bad, _ = self.check(second)
-        self.assertEqual(list(bad), ["second.cpp"])
-        self.assertIn(said, bad["second.cpp"])
+        self.assertEqual(list(bad), [name])
+        self.assertIn(said, bad[name])
 
     def test_a_source_that_mentions_nothing_of_others_is_not_compiled(self):
         self.assertEqual(self.check("int second(int rank) { return rank; }\n"), ({}, 0))
@@ -59,6 +59,15 @@ class CheckUnits(unittest.TestCase):
 
     def test_a_header_of_the_standard_library(self):
         self.expect_bad("int second() { return std::size(\"ab\"); }\n", "std")
+
+    def test_a_header_that_is_precompiled(self):
+        """A source alone, too, which the compiler reads behind a header that brings what it lacks."""
+        self.write("src/tile/third.cpp", "int third() { return std::size(\"ab\"); }\n")
+        self.write("build/cmake_pch.hxx", "#include <string>\n")
+        source = self.root / "src/tile/third.cpp"
+        command = f"{os.environ.get('CXX', 'g++')} -std=c++20 -Winvalid-pch -include {self.root}/build/cmake_pch.hxx -o third.o -c {source}"
+        self.write("build/compile_commands.json", json.dumps([{"directory": str(self.root), "file": str(source), "command": command}]))
+        self.expect_bad("", "std", "third.cpp")
 
     def test_what_only_looks_so_is_compiled_and_good(self):
         self.assertEqual(self.check(LOOKS_SO), ({}, 1))

@@ -68,7 +68,7 @@ class Flags:
 def flags_of(command):
     words, shared, macros = shlex.split(command), [], []
     for word, following in itertools.pairwise(words):
-        if word in ("-isystem", "-include"):
+        if word == "-isystem":
             shared += [word, following]
         elif word.startswith("-DTW_"):
             macros.append(tuple(word.removeprefix("-D").split("=", 1)))
