@@ -9,7 +9,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 
 PREFIX ?= /usr/local
 
-.PHONY: build install help setup demo test bench golden replay fuzz asan ubsan tsan lint format docs gpu-bundle clean
+.PHONY: build install help setup demo test test-long bench golden replay fuzz asan ubsan tsan lint format docs gpu-bundle clean
 .DEFAULT_GOAL := build
 
 build: build/build.ninja ## build the command, build/tw, and the backends it opens (default)
@@ -38,6 +38,9 @@ test: ## on a fresh machine: setup, build everything, run every test
 	@$(PHASE) configure cmake --preset release
 	@$(PHASE) build cmake --build build -j $(JOBS)
 	@$(PHASE) tests $(CTEST) --test-dir build
+
+test-long: ## as test, with all cases of what is drawn at random, of which test tries a quarter
+	@TILEWRIGHT_DRAWS=1 $(MAKE) --no-print-directory test
 
 bench: build ## run every benchmark of this machine; OUTPUT=run.json keeps the figures
 	build/tw bench run $(if $(OUTPUT),--output $(OUTPUT))
@@ -70,7 +73,7 @@ tsan: ## the unit tests under Clang's thread sanitizer
 	@OPENBLAS_NUM_THREADS=1 $(PHASE) "tests, tsan" $(CTEST) --test-dir build-tsan -L unit  # its threads are not instrumented
 	@$(PHASE) "compiled functions, tsan" build-tsan/test_compile --gtest_brief=1 --gtest_filter='*Threads*:*Contexts*:*DynamicRanges*'
 
-lint: build/compile_commands.json ## clang-format and clang-tidy over everything that changed since it was clean
+lint: build/compile_commands.json ## clang-format, clang-tidy and the checks of the text over what changed since it was clean
 	@scripts/setup.sh lint
 	@scripts/lint.py
 

@@ -1,7 +1,7 @@
 # Seconds that the longer tests take alone on a core, roughly, by name: their order in a fresh clone (tw_test).
 # After a whole run: sort -k3 -n -r build/Testing/Temporary/CTestCostData.txt
 foreach(row
-    headers=75 units=55 compile=150 cpu=110 graphs=105 cuda_emulation_0=40 cuda_emulation_1=20 cuda_emulation_2=35 cuda_emulation_3=60
+    compile=150 cpu=110 graphs=105 cuda_emulation_0=40 cuda_emulation_1=20 cuda_emulation_2=35 cuda_emulation_3=60
     graph_properties_on_cpu_0=33 graph_properties_on_cpu_1=33 graphs_on_cpu_0=34 graphs_on_cpu_1=34 graphs_on_reference=42
     ops_on_cpu_0=52 ops_on_cpu_1=52 cuda_compiles_for_sm_80=60 cuda_compiles_for_sm_90a=65 cuda_compiles_for_sm_100=25
     cuda_compiles_for_sm_120=25 lab_pairs=54 tw=47 judged_on_reference_0=34 judged_on_reference_1=34 judged_on_cpu_0=28

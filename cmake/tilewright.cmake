@@ -10,6 +10,7 @@ endif()
 include(${CMAKE_CURRENT_LIST_DIR}/commit.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/units.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake)
 
 # The test programs of the folders, labelled `unit`: what the sanitizers run.
 if(TILEWRIGHT_TESTS)
@@ -47,7 +48,10 @@ target_include_directories(tw_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PR
 target_link_libraries(tw_flags INTERFACE tw_options fmt::fmt Threads::Threads)
 
 # tw_test(<name> <target> ARGUMENTS...): a ctest. It finds the NVRTC that scripts/setup.sh may have put into .cache, and the
-# environment's before it; what it compiles is cached in the build folder, not in the user's.
+# environment's before it; what it compiles is cached in the build folder, not in the user's. Of what is drawn at random it tries
+# one of TW_DRAWS (tests/support/draws.h), unless the environment says another number: `make test-long` says 1.
+set(TW_DRAWS 4)
+
 # Tests that take long are begun first, so that no core waits at the end; in a fresh clone ctest knows of no times but these.
 include(${CMAKE_CURRENT_LIST_DIR}/test_seconds.cmake)
 
@@ -57,7 +61,7 @@ function(tw_test name target)
     set_tests_properties(${name} PROPERTIES COST ${TW_SECONDS_${name}})
   endif()
   set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
-    "TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${PROJECT_BINARY_DIR}/test-cache")
+    "TILEWRIGHT_DRAWS=path_list_append:${TW_DRAWS};TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${PROJECT_BINARY_DIR}/test-cache")
 endfunction()
 
 # Tests and tools are compiled more often than they run long: -O1 costs two thirds of -O2 or less.
@@ -105,6 +109,7 @@ function(tw_folder name)
     endif()
     target_link_libraries(tw_${name} PUBLIC tw_flags ${ARG_DEPS} PRIVATE ${ARG_LIBS})
     tw_units(tw_${name})
+    tw_precompiled(tw_${name} library)
   else()
     add_library(tw_${name} INTERFACE)
     target_link_libraries(tw_${name} INTERFACE tw_flags ${ARG_DEPS})
@@ -120,6 +125,7 @@ function(tw_folder name)
     set_property(TEST ${name} PROPERTY LABELS unit)
     add_dependencies(unit_tests test_${name})
     tw_units(test_${name})
+    tw_precompiled(test_${name} test)
   endif()
 endfunction()
 

@@ -10,8 +10,9 @@ what the next one lacks:
 So what could still hide is a name that means two different things. Where a file does not compile, each of its headers is
 compiled by itself, and only what that says counts.
 
-Usage: scripts/check_headers.py [--root DIR] [--compiler CXX] [--remember DIR] [--jobs N]
-  --remember DIR   headers that were good are named there, and not compiled again until they, or what they include, have changed"""
+Headers that were good are remembered, and not compiled again until they, or what they include, have changed.
+
+Usage: scripts/check_headers.py [--root DIR] [--compiler CXX] [--jobs N]"""
 import argparse
 import concurrent.futures
 import dataclasses
@@ -24,6 +25,7 @@ import sys
 import tempfile
 
 import check_layers
+from remembered import Remembered
 
 FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-Wno-restrict",
          "-DGTEST_HAS_PTHREAD=1", "-DFMT_SHARED"]
@@ -134,22 +136,21 @@ def complaints_of_each(root, compiler, unit):
     return {path: complaints_of(root, compiler, [path]) for path in unit.headers}
 
 
-def check(root, compiler="g++", remember=None, jobs=1):
+def check(root, remembered, compiler="g++", jobs=1):
     """({header that is not good: what the compiler says}, number of headers, number of compiled ones)"""
     root = root.resolve()
     headers = Headers(root)
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
     keys = {path: headers.key(path, f"{version}{FLAGS}{path}") for path in headers.checked}
-    wanted = [path for path in headers.checked if not (remember and (remember / keys[path]).exists())]
+    wanted = [path for path in headers.checked if keys[path] not in remembered]
     bad = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for said in pool.map(lambda unit: complaints_of_each(root, compiler, unit), units_of(headers, wanted)):
             for path, complaints in said.items():
                 if complaints:
                     bad[path] = complaints
-                elif remember:
-                    remember.mkdir(parents=True, exist_ok=True)
-                    (remember / keys[path]).touch()
+                else:
+                    remembered.add(keys[path])
     return bad, len(headers.checked), len(wanted)
 
 
@@ -157,10 +158,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent)
     parser.add_argument("--compiler", default="g++")
-    parser.add_argument("--remember", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    bad, count, compiled = check(arguments.root, arguments.compiler, arguments.remember, arguments.jobs)
+    bad, count, compiled = check(arguments.root, Remembered(), arguments.compiler, arguments.jobs)
     for path, complaints in bad.items():
         print(f"{path} does not compile alone, or not twice in a file:\n{complaints}")
     print(f"check_headers: {count} headers, {compiled} of them compiled, {len(bad)} bad")

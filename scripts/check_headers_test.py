@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import check_headers
+from remembered import Remembered
 
 SHAPE = "#pragma once\n#include <vector>\nstruct Shape { std::vector<long> extents; };\n"
 KERNEL = '#pragma once\n#include "tile/shape.h"\nstruct Kernel { Shape shape; };\n'
@@ -26,8 +27,9 @@ class CheckHeaders(unittest.TestCase):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    def bad(self, **options):
-        return {str(path): said for path, said in check_headers.check(self.root, COMPILER, **options)[0].items()}
+    def bad(self):
+        nothing = Remembered(self.root / "nothing")
+        return {str(path): said for path, said in check_headers.check(self.root, nothing, COMPILER)[0].items()}
 
     def units(self):
         headers = check_headers.Headers(self.root)
@@ -69,11 +71,11 @@ class CheckHeaders(unittest.TestCase):
         self.assertEqual(self.bad(), {})
 
     def test_what_was_good_is_compiled_again_when_what_it_includes_has_changed(self):
-        remember = self.root / "good"
-        self.assertEqual(check_headers.check(self.root, COMPILER, remember), ({}, 3, 3))
-        self.assertEqual(check_headers.check(self.root, COMPILER, remember), ({}, 3, 0))
+        remembered = Remembered(self.root / "good")
+        self.assertEqual(check_headers.check(self.root, remembered, COMPILER), ({}, 3, 3))
+        self.assertEqual(check_headers.check(self.root, remembered, COMPILER), ({}, 3, 0))
         self.write("src/tile/shape.h", SHAPE.replace("Shape", "Form"))
-        bad, _, compiled = check_headers.check(self.root, COMPILER, remember)
+        bad, _, compiled = check_headers.check(self.root, remembered, COMPILER)
         self.assertEqual(([str(path) for path in bad], compiled), (["src/tile/kernel.h"], 2))
 
 

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Finds sources that compile only because another of their unit was read before them. The release preset compiles up to eight
-sources of a folder as one (cmake/units.cmake), and what one of them includes, or declares for itself, the next one sees: without
-its own #include it compiles there, and nowhere else (dev, asan, tsan, fuzz).
+"""Finds sources that compile only because of what was read before them. The release preset compiles up to eight sources of a folder
+as one (cmake/units.cmake), and what one of them includes, or declares for itself, the next one sees; and it begins with precompiled
+headers (cmake/precompiled.cmake). Without its own #include a source compiles there, and nowhere else (dev, asan, tsan, fuzz).
 
 To compile each source alone takes half an hour of a core. The build has shown that all of a unit compiles together, so a source can
 lack something only if it mentions a name that another of its unit declares, or brings by a header of ours, and that neither it nor
 what it includes declares; or a name std::x that no header it includes mentions. A few dozen do, most for another reason (a
 member of that name). Those are compiled alone, and only what the compiler says counts.
 
-Usage: scripts/check_units.py [--root DIR] [--build DIR] [--remember DIR] [--jobs N]
-  --build DIR      a build folder that was configured with units (default: build)
-  --remember DIR   sources that were good are named there, and not compiled again until they, or what they include, have changed"""
+Sources that were good are remembered, and not compiled again until they, or what they include, have changed.
+
+Usage: scripts/check_units.py [--root DIR] [--build DIR] [--jobs N]
+  --build DIR   a build folder that was configured with units (default: build)"""
 import argparse
 import concurrent.futures
 import functools
@@ -23,7 +24,10 @@ import subprocess
 import sys
 
 import check_headers
+from remembered import Remembered
 
+# How CMake has a source begin with precompiled headers.
+PRECOMPILED = re.compile(r"-Winvalid-pch +-include +\S+")
 # What a line declares outside of functions and classes, whose insides are indented: a type, a constant, a function, a macro.
 DECLARED = re.compile(r"^(?:template <.*>\s+)?(?:(?:struct|class|enum class|enum|using|#[ \t]*define)\s+(?P<type>\w+)|(?=\w)(?!namespace|return|using)"
                       r"[^=(;{]*?[ *&](?P<name>\w+)(?=\(| =|\[|\{|;|,))", re.MULTILINE)
@@ -44,9 +48,12 @@ def units_of(root, build):
     units = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])
-        if path.suffix != ".cxx":
+        if path.suffix == ".cxx":
+            sources = [pathlib.Path(name).resolve() for name in re.findall(r'#include "(.*)"', path.read_text())]
+        elif PRECOMPILED.search(entry["command"]):
+            sources = [path]
+        else:
             continue
-        sources = [pathlib.Path(name).resolve() for name in re.findall(r'#include "(.*)"', path.read_text())]
         ours = [source.relative_to(root) for source in sources if source.is_relative_to(root) and not source.is_relative_to(build)]
         units.append((ours, entry))
     return units
@@ -103,16 +110,17 @@ class Sources:
 
 def complaints_of(source, entry):
     """What the compiler says of a source alone, compiled as its unit is."""
-    words = shlex.split(entry["command"])
+    words = shlex.split(PRECOMPILED.sub("", entry["command"]))
+    words = words[next((at + 1 for at, word in enumerate(words) if pathlib.Path(word).name == "ccache"), 0):]
     for word in ("-o", "-c"):
         at = words.index(word)
         del words[at:at + (2 if word == "-o" else 1)]
-    words = [word for word in words if word != entry["file"] and pathlib.Path(word).name != "ccache"]
+    words.remove(entry["file"])
     run = subprocess.run([*words, "-fsyntax-only", "-w", str(source)], cwd=entry["directory"], capture_output=True, text=True)
     return run.stderr or f"{words[0]} failed\n" if run.returncode else ""
 
 
-def check(root, build, remember=None, jobs=1):
+def check(root, build, remembered, jobs=1):
     """({source that is not good: what the compiler says}, number of sources in units, number of compiled ones)"""
     root, build = root.resolve(), build.resolve()
     sources, count, todo = Sources(root), 0, {}
@@ -120,8 +128,9 @@ def check(root, build, remember=None, jobs=1):
         for source in unit:
             count += 1
             names = sources.suspicions(source, unit)
-            key = sources.headers.key(source, f"{entry['command'].split(' -o ')[0]}{source}") if names else None
-            if names and not (remember and (remember / key).exists()):
+            question = f"{entry['command'].split(' -o ')[0]}{source}".replace(str(root), ".")
+            key = sources.headers.key(source, question) if names else None
+            if names and key not in remembered:
                 todo[source] = (key, entry)
     bad = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -129,9 +138,8 @@ def check(root, build, remember=None, jobs=1):
         for source, run in runs.items():
             if run.result():
                 bad[source] = run.result()
-            elif remember:
-                remember.mkdir(parents=True, exist_ok=True)
-                (remember / todo[source][0]).touch()
+            else:
+                remembered.add(todo[source][0])
     return bad, count, len(todo)
 
 
@@ -139,10 +147,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent)
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
-    parser.add_argument("--remember", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    bad, count, compiled = check(arguments.root, arguments.build, arguments.remember, arguments.jobs)
+    bad, count, compiled = check(arguments.root, arguments.build, Remembered(), arguments.jobs)
     for path, complaints in bad.items():
         print(f"{path} compiles only behind others of its unit:\n{complaints}")
     print(f"check_units: {count} sources in units, {compiled} of them compiled alone, {len(bad)} bad")

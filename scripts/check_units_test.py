@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import check_units
+from remembered import Remembered
 
 SHAPE = "#pragma once\nnamespace tile {\nstruct Shape {\n  int rank = 0;\n};\nint size_of(const Shape& shape);\n}  // namespace tile\n"
 FIRST = '#include "tile/shape.h"\nnamespace tile {\nstatic int doubled(int x) { return 2 * x; }\nint first(const Shape& s) { return doubled(s.rank); }\n}\n'
@@ -31,15 +32,15 @@ class CheckUnits(unittest.TestCase):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    def check(self, second, **options):
+    def check(self, second):
         self.write("src/tile/second.cpp", second)
-        bad, _, compiled = check_units.check(self.root, self.root / "build", **options)
+        bad, _, compiled = check_units.check(self.root, self.root / "build", Remembered(self.root / "remembered"))
         return {path.name: said for path, said in bad.items()}, compiled
 
-    def expect_bad(self, second, said):
+    def expect_bad(self, second, said, name="second.cpp"):
         bad, _ = self.check(second)
-        self.assertEqual(list(bad), ["second.cpp"])
-        self.assertIn(said, bad["second.cpp"])
+        self.assertEqual(list(bad), [name])
+        self.assertIn(said, bad[name])
 
     def test_a_source_that_mentions_nothing_of_others_is_not_compiled(self):
         self.assertEqual(self.check("int second(int rank) { return rank; }\n"), ({}, 0))
@@ -59,12 +60,20 @@ class CheckUnits(unittest.TestCase):
     def test_a_header_of_the_standard_library(self):
         self.expect_bad("int second() { return std::size(\"ab\"); }\n", "std")
 
+    def test_a_header_that_is_precompiled(self):
+        """A source alone, too, which the compiler reads behind a header that brings what it lacks."""
+        self.write("src/tile/third.cpp", "int third() { return std::size(\"ab\"); }\n")
+        self.write("build/cmake_pch.hxx", "#include <string>\n")
+        source = self.root / "src/tile/third.cpp"
+        command = f"{os.environ.get('CXX', 'g++')} -std=c++20 -Winvalid-pch -include {self.root}/build/cmake_pch.hxx -o third.o -c {source}"
+        self.write("build/compile_commands.json", json.dumps([{"directory": str(self.root), "file": str(source), "command": command}]))
+        self.expect_bad("", "std", "third.cpp")
+
     def test_what_only_looks_so_is_compiled_and_good(self):
         self.assertEqual(self.check(LOOKS_SO), ({}, 1))
 
     def test_a_good_source_is_remembered_until_it_changes(self):
-        remember = self.root / "remembered"
-        self.assertEqual([self.check(text, remember=remember)[1] for text in (LOOKS_SO, LOOKS_SO, LOOKS_SO + "//\n")], [1, 0, 1])
+        self.assertEqual([self.check(text)[1] for text in (LOOKS_SO, LOOKS_SO, LOOKS_SO + "//\n")], [1, 0, 1])
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""clang-format and clang-tidy over our sources and the headers they include. A file that was clean, and has not changed since
-with anything of ours that it includes, is not looked at again: what was clean is remembered in the user's cache folder.
+"""What the text of our sources must keep to: clang-format and clang-tidy over them and the headers they include, and the checks of the
+whole repository (CHECKS). A file that was clean, and has not changed since with anything of ours that it includes, is not looked at
+again: what was clean is remembered in the user's cache folder.
 
 Most of clang-tidy's time goes into the headers of the standard library, which it parses and matches anew for each source. So
 sources are looked at several at once, as one unit, a file that includes them all: a quarter of the time. Sources that give one
 name to different things do not share a unit (names_in()). Where a unit does not compile all the same, it says so, and is taken apart.
 
 Usage: scripts/lint.py [--build DIR] [--changed] [FILE...]
-  --build DIR   a configured build folder (default: build)
-  --changed     only files that differ from main, with those that include them
-  FILE          only these sources"""
+  --build DIR   a build folder of the preset release (default: build)
+  --changed     only files that differ from main, with those that include them, and no check of the whole repository
+  FILE          only these sources, and no check of the whole repository"""
 import argparse
 import concurrent.futures
 import dataclasses
@@ -26,10 +27,12 @@ import time
 
 import check_headers
 import check_layers
+from remembered import Remembered
 
 TIDY, FORMAT = "clang-tidy-19", "clang-format-19"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "tilewright" / "lint"
+# Each fails where the repository is not as it should be, and says so; `*_test.py` beside it shows that it does.
+CHECKS = ["check_layers", "check_machine_names", "line_counts", "check_headers", "check_units"]
 # A unit includes sources by design. The CUDA headers are for NVRTC: a test reads them on the host, without their assembly.
 ARGUMENTS = ["--quiet", f"--config-file={ROOT}/.clang-tidy", f"--header-filter=^{ROOT}/", "--exclude-header-filter=/device/tw_cuda/",
              "--checks=-bugprone-suspicious-include"]
@@ -65,7 +68,7 @@ class Flags:
 def flags_of(command):
     words, shared, macros = shlex.split(command), [], []
     for word, following in itertools.pairwise(words):
-        if word in ("-isystem", "-include"):
+        if word == "-isystem":
             shared += [word, following]
         elif word.startswith("-DTW_"):
             macros.append(tuple(word.removeprefix("-D").split("=", 1)))
@@ -206,6 +209,27 @@ def check_format(files):
     return ""
 
 
+def run_checks(build, remembered):
+    """What the checks of the whole repository and their tests complain of: nothing where all is well."""
+    complaints = []
+    for name in CHECKS:
+        options = ["--build", build] if name == "check_units" else []
+        run = subprocess.run([sys.executable, ROOT / "scripts" / f"{name}.py", *options], cwd=ROOT, capture_output=True, text=True)
+        print((run.stdout.splitlines() or [name])[-1], flush=True)
+        complaints += [f"lint: {name} fails\n{run.stdout}{run.stderr}"] if run.returncode else []
+    scripts = sorted((ROOT / "scripts").glob("*.py"))
+    key = hashlib.sha256("\0".join(script.read_text() for script in scripts).encode()).hexdigest()
+    if key not in remembered:
+        tests = [script.stem for script in scripts if script.stem.endswith("_test")]
+        run = subprocess.run([sys.executable, "-m", "unittest", *tests], cwd=ROOT / "scripts", capture_output=True, text=True)
+        if run.returncode:
+            complaints.append(f"lint: the tests of the checks fail\n{run.stderr}")
+        else:
+            remembered.add(key)
+    print("".join(complaints), end="", flush=True)
+    return complaints
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", type=pathlib.Path)
@@ -229,16 +253,19 @@ def main():
 
     whole = not options.files and not options.changed
     files = all_files() if whole else sorted({path for s in chosen for path in includes[s] if path.suffix in FORMATTED})
+    remembered = Remembered()
     unformatted = check_format(files)
     print(unformatted, end="", flush=True)
+    complaints = [unformatted] if unformatted else []
+    if whole:
+        complaints += run_checks(build, remembered)
     version = output_of(TIDY, "--version")
     keys = {source: key_of(source, all_flags[source], includes[source], version) for source in chosen}
-    todo = [source for source in chosen if not (CACHE / keys[source]).exists()]
+    todo = [source for source in chosen if keys[source] not in remembered]
     units = units_of(todo, all_flags)
     print(f"lint: {len(chosen)} sources, {len(chosen) - len(todo)} known to be clean", flush=True)
-    CACHE.mkdir(parents=True, exist_ok=True)
     # What was seen, in the order of its finding.
-    started, done, seen = time.monotonic(), 0, dict.fromkeys([unformatted] if unformatted else [])
+    started, done, seen = time.monotonic(), 0, dict.fromkeys(complaints)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = {pool.submit(tidy, build, unit, all_flags): unit for unit in units}
         for job in concurrent.futures.as_completed(jobs):
@@ -249,7 +276,7 @@ def main():
                     print(complaint, end="")
             if not complaints:
                 for source in jobs[job]:
-                    (CACHE / keys[source]).touch()
+                    remembered.add(keys[source])
             done += len(jobs[job])
             print(f"lint: {done} of {len(todo)}, {time.monotonic() - started:.0f} s", flush=True)
     # A log may be kept from its end alone: what was found stands there once more, a line each.

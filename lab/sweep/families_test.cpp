@@ -10,6 +10,7 @@
 
 #include "harness/run/verify.h"
 #include "pairs/lab_device.h"
+#include "support/draws.h"
 #include "sweep/truth.h"
 #include "sweep/workload.h"
 
@@ -82,7 +83,7 @@ TEST_P(EveryFamily, TheOracleAndThePeerAgree) {
 }
 
 TEST_P(EveryFamily, KeepsToItsLimits) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::draws(10); ++seed) {
     Limits limits = {
         .least_bytes = 1 << 16, .most_bytes = 1 << 28, .most_flops = 1e10, .dtypes = {DType::bf16}};
     const DrawnWork work = draw_work(seed, GetParam()->name, limits, *device().context);
@@ -100,7 +101,7 @@ std::vector<std::string> ops_of(const Drawn& drawn) {
 }
 
 TEST_P(EveryFamily, IsOfTheSameStructureWhereSizesMustBeLess) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::draws(10); ++seed) {
     const Limits large = {
         .least_bytes = 1 << 24, .most_bytes = 1 << 28, .most_flops = 1e12, .dtypes = {DType::f32}};
     EXPECT_EQ(ops_of(draw_work(seed, GetParam()->name, large, *device().context).drawn),
@@ -139,7 +140,7 @@ TEST(Sweep, AnUnknownFamilyIsNamedWithThoseThatThereAre) {
 }
 
 TEST(Sweep, ProgramsAreReadAsTheyArePrinted) {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::draws(50); ++seed) {
     const DrawnWork work = draw_work(seed, "", tiny(), *device().context);
     const std::string text = programs::to_text(work.drawn.program);
     EXPECT_EQ(programs::to_text(programs::parse_program(text)), text);

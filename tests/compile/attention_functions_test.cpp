@@ -11,6 +11,7 @@
 #include <random>
 
 #include "compile/attention_problem.h"
+#include "support/draws.h"
 #include "support/errors.h"
 
 namespace tilewright {
@@ -188,7 +189,7 @@ RandomMask random_mask(std::mt19937& random, const Sizes& s, int depth) {
 
 TEST_P(AttentionFunctions, TakesRandomMasks) {
   const auto one_of = [&](std::initializer_list<Index> of) { return of.begin()[random_() % of.size()]; };
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < static_cast<int>(test::draws(24)); ++i) {
     SCOPED_TRACE(i);
     const Index shared = one_of({1, 2}), depth = one_of({32, 48, 64, 96, 128, 256});
     const Sizes s{one_of({1, 2}),

@@ -1,6 +1,7 @@
 // Random graphs whose inputs are donated: the same bits as of the graph that writes elsewhere, whatever lies
 // where.
 #include "support/donated_graph.h"
+#include "support/draws.h"
 #include "support/kernel_folder.h"
 #include "support/random_graph.h"
 #include "tensor/explain.h"
@@ -15,8 +16,6 @@
 
 namespace tilewright::test {
 namespace {
-
-constexpr int kGraphs = 150;
 
 std::vector<Tensor> tensors(Context& context, const ir::Graph& graph, std::uint64_t seed) {
   std::vector<Tensor> out;
@@ -39,7 +38,8 @@ TEST_P(DonatedGraphs, HaveTheBitsOfThoseThatWriteElsewhere) {
   Context context({.device = GetParam(), .cache_directory = test::kernel_folder()});
   const bool reference = std::string(GetParam()) == "reference";
   int granted = 0, refused = 0;
-  for (std::uint64_t seed = 1; seed <= (reference ? 4 * kGraphs : kGraphs); ++seed) {
+  const std::uint64_t graphs = draws(reference ? 600 : 150);
+  for (std::uint64_t seed = 1; seed <= graphs; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     const ir::Graph graph = with_fitting_outputs(random_graph({.seed = seed,
                                                                .ops = 8,

@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "support/draws.h"
 #include "support/errors.h"
 #include "support/kernel_folder.h"
 #include "tensor/state.h"
@@ -495,7 +496,7 @@ Function drawn(unsigned seed, const Tensor& square, const Tensor& row) {
 
 TEST_P(DynamicRanges, DrawnFunctionsHaveEagerValuesAtEverySize) {
   const char* from = std::getenv("TILEWRIGHT_RANGE_SEEDS");  // the first of more of them
-  const unsigned count = from ? 12 : 4;
+  const unsigned count = from ? 12 : static_cast<unsigned>(test::draws(4));
   const unsigned first = from ? static_cast<unsigned>(std::stoul(from)) : 1;
   const Tensor square = ctx_.randn({6, 6}), row = ctx_.randn({6});
   for (unsigned seed = first; seed < first + count; ++seed) {

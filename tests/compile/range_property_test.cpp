@@ -16,6 +16,7 @@
 
 #include "tensor/state.h"
 
+#include "support/draws.h"
 #include "support/kernel_folder.h"
 
 namespace tilewright::range_property {
@@ -323,7 +324,7 @@ TEST_P(RangeProperty, NumbersByFormulasAreThoseOfALowering) {
   const bool on_reference = std::string(GetParam()) == "reference";
   const auto start = std::chrono::steady_clock::now();
   Counts counts;
-  const unsigned few = first + (on_reference ? 36 : 16);
+  const unsigned few = first + 4 * static_cast<unsigned>(test::draws(on_reference ? 9 : 4));
   for (unsigned seed = first;; seed += seconds ? 1 : 4) {
     const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (seconds ? passed > std::stod(seconds) : seed >= few) break;

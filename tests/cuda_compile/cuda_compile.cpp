@@ -10,6 +10,7 @@
 #include "parity/family.h"
 #include "passes/pipeline.h"
 #include "support/donated_graph.h"
+#include "support/draws.h"
 #include "support/graph_check.h"
 #include "support/product_graphs.h"
 
@@ -67,7 +68,8 @@ int compile_pairs(KernelCompiler& compiler, const Options& options) {
 
 int compile_graphs(KernelCompiler& compiler, const Options& options) {
   int failed = 0;
-  for (std::uint64_t seed = options.seed; seed < options.seed + options.graphs; ++seed) {
+  const std::uint64_t count = draws(options.graphs);
+  for (std::uint64_t seed = options.seed; seed < options.seed + count; ++seed) {
     const ir::Graph graph = random_graph(graph_of_seed(seed, options.family));
     try {
       const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
@@ -84,14 +86,14 @@ int compile_graphs(KernelCompiler& compiler, const Options& options) {
       fmt::print("seed {}: {}\n{}", seed, e.what(), ir::print(graph));
     }
   }
-  fmt::print("{} random graphs, {} failed\n", options.graphs, failed);
+  fmt::print("{} random graphs, {} failed\n", count, failed);
   return failed;
 }
 
 // Matmuls: random ones, and large ones.
 int compile_products(KernelCompiler& compiler, const std::vector<std::uint64_t>& seeds) {
   std::vector<ProductGraph> products = large_products();
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) products.push_back(random_product(seed));
+  for (std::uint64_t seed = 1; seed <= draws(60); ++seed) products.push_back(random_product(seed));
   if (!seeds.empty()) products.clear();
   for (std::uint64_t seed : seeds) products.push_back(random_product(seed));
   int failed = 0;

@@ -1,6 +1,7 @@
 // The printed CUDA text means what the kernel means: hand-written and random kernels under several schedules.
 #include "cuda_emulation/emulated_cuda.h"
 
+#include "support/draws.h"
 #include "support/hand_kernels.h"
 #include "support/kernel_check.h"
 #include "support/random_kernel.h"
@@ -65,7 +66,7 @@ TEST_F(Emulated, HandWrittenKernelsMatchTheReference) {
 
 // TILEWRIGHT_RANDOM_KERNELS=first:count for more of them.
 TEST_F(Emulated, RandomKernelsMatchTheReference) {
-  int first = 0, count = 40;
+  int first = 0, count = static_cast<int>(test::draws(40));
   if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS"))
     std::sscanf(range, "%d:%d", &first, &count);
   int taken = 0;

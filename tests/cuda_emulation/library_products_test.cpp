@@ -6,6 +6,7 @@
 #include "backends/cuda/library/library_testing.h"
 #include "backends/cuda/library/product.h"
 #include "passes/pipeline.h"
+#include "support/draws.h"
 #include "support/product_graphs.h"
 #include "support/product_programs.h"
 
@@ -52,17 +53,17 @@ class LoweredProducts : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(LoweredProducts, GiveWhatTheInterpreterGives) {
-  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::draws(1500); ++seed) {
     test::ProductGraph p = test::random_product(seed);
     p.around = test::ProductGraph::Around::nothing;
     if (size_bytes(p.dtype) == 1) p.dtype = DType::f32, p.b_dtype = std::nullopt;
     expect_right(test::graph_of(p), seed);
   }
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::draws(300); ++seed) {
     test::Random random(seed);
     expect_right(test::random_product_program(random).graph, seed);
   }
-  EXPECT_GT(counts_.taken, 100) << "of " << counts_.kernels;
+  EXPECT_GT(counts_.taken, static_cast<int>(test::draws(100))) << "of " << counts_.kernels;
   RecordProperty("taken", counts_.taken);
 }
 

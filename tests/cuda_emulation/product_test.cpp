@@ -4,6 +4,7 @@
 
 #include "ops/composites.h"
 #include "passes/pipeline.h"
+#include "support/draws.h"
 #include "support/product_graphs.h"
 
 #include <map>
@@ -20,8 +21,9 @@ TEST(EmulatedProducts, KernelsOfEveryFormMatchTheReference) {
                                                .dtype = DType::f8e5m2,
                                                .b_dtype = DType::f8e4m3,
                                                .around = test::ProductGraph::Around::epilogue_reductions}};
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) products.push_back(test::random_product(seed));
-  for (std::uint64_t seed = 1; seed <= 12; ++seed)
+  for (std::uint64_t seed = 1; seed <= test::draws(40); ++seed)
+    products.push_back(test::random_product(seed));
+  for (std::uint64_t seed = 1; seed <= test::draws(12); ++seed)
     products.push_back(test::random_product_of_rows_apart(seed));
   int dots = 0, shared = 0;
   for (test::ProductGraph& product : products) {

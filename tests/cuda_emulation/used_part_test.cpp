@@ -17,7 +17,8 @@ struct LongMask {
 };
 
 PoisonCase long_attention(const LongMask& m) {
-  constexpr Index kBatch = 2, kHeads = 8, kShared = 1, kKeys = 512, kDepth = 64, kPage = 64;
+  constexpr Index kBatch = 2, kShared = 1, kKeys = 512, kDepth = 64, kPage = 64;
+  const Index heads = m.queries == 1 ? 8 : 2;  // rows of a decode step's product
   const auto length = [](Index b) { return b == 0 ? Index{470} : Index{301}; };
   const auto apply = [=](const std::vector<ir::Value>& in) {
     ir::Value k = in[1], v = in[2];
@@ -43,7 +44,7 @@ PoisonCase long_attention(const LongMask& m) {
   };
   const Shape cache =
       m.paged ? Shape{kBatch * kKeys / kPage, kPage, kShared, kDepth} : Shape{kBatch, kShared, kKeys, kDepth};
-  std::vector<ir::HostTensor> inputs = {poison::floats(DType::bf16, {kBatch, kHeads, m.queries, kDepth}, 1),
+  std::vector<ir::HostTensor> inputs = {poison::floats(DType::bf16, {kBatch, heads, m.queries, kDepth}, 1),
                                         poison::floats(DType::bf16, cache, 2),
                                         poison::floats(DType::bf16, cache, 3),
                                         poison::numbers(DType::i64, {kBatch}, length)};

@@ -39,6 +39,7 @@ def arguments():
 
 def programs(options):
     """What is tried: a name, the program, and the options that draw it again."""
+    import draws
     import families
     import program as text
     if options.run:
@@ -48,7 +49,7 @@ def programs(options):
         return
     part, parts = map(int, options.shard.split("/"))
     chosen = options.families.split(",") if options.families else list(families.FAMILIES)
-    for seed in range(options.seed + part, options.seed + options.count, parts):
+    for seed in range(options.seed + part, options.seed + draws.draws(options.count), parts):
         for family in chosen:
             yield f"{family} {seed}", families.draw(family, seed), f"--families {family} --seed {seed} --count 1"
 

@@ -4,6 +4,7 @@
 //   op_parity --device cpu [--isa avx2] [--op tanh] [--dtype bf16] [--every 3 --first 0] [--in-pairs]
 #include "ir/text.h"
 #include "ops/ops.h"
+#include "support/draws.h"
 #include "support/lowering_bounds.h"
 #include "support/op_samples.h"
 #include "support/run_graph.h"
@@ -140,6 +141,29 @@ void check(GraphRunner& runner, const ir::Op& op, DType dtype, const OpSample& s
   fmt::print("{} of {}: {}\n{}", op.name, name(dtype), problem, ir::print(graph));
 }
 
+struct Call {
+  std::size_t sample = 0;
+  Placement placement = Placement::whole;
+};
+
+// The calls of one row and type. Where few of them are drawn (draws.h) there is one at least, and from type
+// to type it is another one.
+std::vector<Call> calls_of(const std::vector<OpSample>& samples, DType dtype, bool in_pairs) {
+  std::vector<Call> calls;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    for (Placement placement : kPlacements) {
+      const std::size_t place = static_cast<std::size_t>(dtype) + i + static_cast<std::size_t>(placement);
+      if (in_pairs && samples.size() > 1 && place % 2 != 0) continue;
+      if (placement == Placement::whole || !samples[i].operands.empty()) calls.push_back({i, placement});
+    }
+  if (calls.empty()) return calls;
+  std::vector<Call> drawn;
+  const std::size_t count = draws(calls.size()), first = static_cast<std::size_t>(dtype);
+  for (std::size_t i = 0; i < count; ++i)
+    drawn.push_back(calls[(first + i * calls.size() / count) % calls.size()]);
+  return drawn;
+}
+
 int run(const OpOptions& options) {
   GraphRunner runner(options.device, options.isa);
   Tally tally;
@@ -150,14 +174,9 @@ int run(const OpOptions& options) {
     for (DType dtype : kAllDTypes) {
       if (!options.dtype.empty() && name(dtype) != options.dtype) continue;
       const std::vector<OpSample> samples = op_samples(*op, dtype);
-      for (std::size_t i = 0; i < samples.size(); ++i)
-        for (Placement placement : kPlacements) {
-          const std::size_t place = static_cast<std::size_t>(dtype) + i + static_cast<std::size_t>(placement);
-          if (options.in_pairs && samples.size() > 1 && place % 2 != 0) continue;
-          const bool again = placement != Placement::whole && samples[i].operands.empty();
-          if (again || turn++ % options.every != options.first) continue;
-          check(runner, *op, dtype, samples[i], placement, tally);
-        }
+      for (const Call& call : calls_of(samples, dtype, options.in_pairs))
+        if (turn++ % options.every == options.first)
+          check(runner, *op, dtype, samples[call.sample], call.placement, tally);
     }
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/interrupt.h"
+#include "support/draws.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -41,6 +42,7 @@ inline int try_seeds(
   constexpr int kInterrupted = 130;  // as shells say it
   const std::uint64_t part = std::stoull(seeds.shard),
                       parts = std::stoull(seeds.shard.substr(seeds.shard.find('/') + 1));
+  const std::uint64_t count = draws(seeds.count);
   std::uint64_t passed = 0, failed = 0, expected = 0;
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed_s = [&] {
@@ -49,11 +51,11 @@ inline int try_seeds(
   double told_s = 0;
   const InterruptGuard guard;
   std::uint64_t i = part;
-  for (; i < seeds.count && failed < kMaxFailures && !InterruptGuard::interrupted(); i += parts) {
+  for (; i < count && failed < kMaxFailures && !InterruptGuard::interrupted(); i += parts) {
     const std::uint64_t seed = seeds.first + i;
     if (elapsed_s() > told_s + kTellEvery_s) {
       told_s = elapsed_s();
-      fmt::print(stderr, "{} of {} seeds in {:.0f} s\n", i / parts, seeds.count / parts, told_s);
+      fmt::print(stderr, "{} of {} seeds in {:.0f} s\n", i / parts, count / parts, told_s);
     }
     const std::string problem = problem_with(seed);
     const bool known = seeds.known.count(seed) != 0;
@@ -70,9 +72,9 @@ inline int try_seeds(
   fmt::print("{} passed, {} failed, {} known to fail, in {:.1f} s{}\n", passed, failed, expected, elapsed_s(),
              more());
   if (failed > 0) return 1;
-  if (i >= seeds.count) return 0;
+  if (i >= count) return 0;
   // A shard goes on likewise: it begins `part` further.
-  fmt::print("interrupted: --seed {} --count {} goes on\n", seeds.first + i - part, seeds.count - i + part);
+  fmt::print("interrupted: --seed {} --count {} goes on\n", seeds.first + i - part, count - i + part);
   return kInterrupted;
 }
 

@@ -1,6 +1,7 @@
 // Random graphs, compiled for the CPU, give what the float64 oracle says. In two halves, for machines of two
 // cores: each is a test of its own in CMakeLists.txt.
 #include "properties/graph_property.h"
+#include "support/draws.h"
 #include "support/graph_check.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@ class CompiledGraphs : public testing::TestWithParam<std::uint64_t> {};
 TEST_P(CompiledGraphs, GiveWhatTheOracleSays) {
   GraphCheck cpu({.device = "cpu"});
   expect_holds({.seed = GetParam(),
-                .cases = 900,
+                .cases = static_cast<int>(draws(900)),
                 .options = graph_of_seed,
                 .problem_with = [&](const GraphCase& c) { return cpu.problem_with(c.graph, c.options.seed); },
                 .command = "graph_fuzz --device cpu"});

@@ -2,6 +2,7 @@
 #include "support/run_graph.h"
 
 #include "ops/rows.h"
+#include "support/kernel_folder.h"
 #include "support/open_device.h"
 #include "support/random_graph.h"
 
@@ -82,7 +83,8 @@ void check_views(const tile::Plan& plan) {
 
 }  // namespace
 
-GraphRunner::GraphRunner(const std::string& name, const std::string& isa) : device(open_device(name, isa)) {}
+GraphRunner::GraphRunner(const std::string& name, const std::string& isa)
+    : device(open_device(name, isa)), kernels(name == "reference" ? "" : kernel_folder()) {}
 
 namespace {
 

@@ -16,6 +16,7 @@ namespace tilewright::test {
 // The elements in their type's bytes, as they lie in a buffer.
 std::vector<char> pack(const ir::HostTensor& t);
 
+// Runners of a process share their compiled kernels (kernel_folder.h); what is interpreted is not kept.
 struct GraphRunner {
   explicit GraphRunner(const std::string& device, const std::string& isa = "");  // open_device.h
   using Tensors = std::vector<ir::HostTensor>;
@@ -24,8 +25,8 @@ struct GraphRunner {
   // The same for several sets of inputs.
   std::vector<Tensors> run_each(const passes::Compiled& compiled, std::span<const Tensors> sets);
   std::shared_ptr<runtime::Device> device;
-  runtime::KernelStore store{device,
-                             nullptr};  // a kernel that runs on one input after another is compiled once
+  runtime::BinaryCache kernels;
+  runtime::KernelStore store{device, &kernels};
 };
 
 // The compiled graph with a cast to its own type at each value that one kernel leaves to another: the oracle

@@ -14,6 +14,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".cache/tokenizers"))  # scripts/setup.sh test
+sys.path.insert(0, str(ROOT / "tests/judge"))
+from draws import draws
 try:
     import tiktoken
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -146,7 +148,7 @@ def main():
     english = (ROOT / "lab/data/tinyshakespeare.txt").read_text()
     draw = random.Random(arguments.seed)
     learned = [english, mixed_text(draw, 300_000, english).decode(errors="replace")]
-    data = mixed_text(draw, arguments.bytes, english)
+    data = mixed_text(draw, draws(arguments.bytes), english)
     text = data.decode(errors="replace")
     with tempfile.TemporaryDirectory() as name:
         folder = arguments.keep or pathlib.Path(name)
