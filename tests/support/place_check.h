@@ -2,6 +2,7 @@
 // nothing is beyond the least of all values.
 #pragma once
 
+#include "support/draws.h"
 #include "support/host_values.h"
 #include "support/limit_check.h"
 
@@ -70,12 +71,15 @@ inline void expect_first_extremes(const RunGraph& run, const ir::Type& type, Ind
       outputs = {ops::argmax(x, axis).id};
     }
     graph.set_outputs(outputs);
-    std::uint64_t seed = 1;
+    std::uint64_t seed = 0;
     for (const Elements elements : {Elements::equal, Elements::lowest, Elements::highest, Elements::few,
                                     Elements::nans, Elements::rising}) {
+      ++seed;
+      // Of each array some contents are drawn, from array to array others.
+      if (!is_drawn(seed + static_cast<std::uint64_t>(type.shape.size()) + (beside ? 1 : 0))) continue;
       SCOPED_TRACE(fmt::format("{} {} along {}, elements {}{}", name(type.dtype), to_string(type.shape), axis,
                                static_cast<int>(elements), beside ? ", beside others" : ""));
-      const std::vector<ir::HostTensor> inputs = {places::tensor(type, elements, seed++)};
+      const std::vector<ir::HostTensor> inputs = {places::tensor(type, elements, seed)};
       const auto want = ops::evaluate(graph, inputs), got = run(graph, inputs);
       ASSERT_EQ(got.size(), want.size());
       for (std::size_t o = 0; o < got.size(); ++o)
