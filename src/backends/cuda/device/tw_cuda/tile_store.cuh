@@ -157,8 +157,8 @@ TW_DEVICE void store_row(u16* at, u32 word, u32 left, bool follows, bool goes_on
 // One of them by the threads, a row a warp at a time: rows are `pitch` elements apart, from `to` on, and need
 // not be aligned; `rows` and `columns` of them are in the tensor. Lane i of a warp keeps the last word of its
 // i-th row in `waiting`. All of the warpgroup have written the piece; it is overwritten behind the next
-// piece's barrier. Of kTogether rows no load waits for another's store; 4 take more registers than stand beside a
-// tile of 192 columns.
+// piece's barrier. Of kTogether rows no load waits for another's store; 4 take more registers than stand
+// beside a tile of 192 columns.
 template <int kTogether, class Stages, class T>
 TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, T* to, i64 pitch, i32 rows,
                          i32 columns) {
