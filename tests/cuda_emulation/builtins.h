@@ -257,7 +257,7 @@ inline void ptx_cp_async_ca_shared_global(unsigned to, const void* from, int byt
   emu_copy_async(to, from, bytes, 4);
 }
 inline void ptx_cp_async_commit_group() { emu_commit_group(); }
-inline void ptx_griddepcontrol_wait(unsigned) { emu_wait_previous(); }
+inline void ptx_griddepcontrol_wait() { emu_wait_previous(); }
 inline void ptx_griddepcontrol_launch_dependents() {}
 inline void ptx_cp_async_wait_group(int pending) { emu_wait_group(pending); }
 inline void ptx_cluster_ctarank(unsigned& rank) { rank = emu_ids().rank; }

@@ -224,14 +224,15 @@ std::vector<OpSample> few_samples(const ir::Op& op) {
 TEST_F(AlwaysLowers, EveryRowBehindAndBeforeEveryView) {
   for (const ir::Op* op : ops::all_ops()) {
     const bool pointwise = op->kind == OpClass::pointwise || op->kind == OpClass::cast;
-    int turn = 0, number = 0;
+    constexpr auto kViews = static_cast<std::uint64_t>(kThroughs);
+    std::uint64_t turn = 0, number = 0;
     for (const OpSample& sample : few_samples(*op)) {
-      for (int before = 0; before < kThroughs; ++before)
-        for (int after = 0; after < kThroughs; ++after)
+      for (std::uint64_t before = 0; before < kViews; ++before)
+        for (std::uint64_t after = 0; after < kViews; ++after)
           // Arithmetic is alike: each view before it with one behind. What is drawn has each view in both
           // places.
-          if (pointwise ? after == turn++ % kThroughs && is_drawn(static_cast<std::uint64_t>(before + number))
-                        : is_drawn(static_cast<std::uint64_t>(before + after + number)))
+          if (pointwise ? after == turn++ % kViews && is_drawn(before + number)
+                        : is_drawn(before + after + number))
             check(*op, sample, static_cast<Through>(before), static_cast<Through>(after));
       ++number;
     }

@@ -159,6 +159,7 @@ std::vector<Call> calls_of(const std::vector<OpSample>& samples, DType dtype, bo
   if (calls.empty()) return calls;
   std::vector<Call> drawn;
   const std::size_t count = draws(calls.size()), first = static_cast<std::size_t>(dtype);
+  drawn.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
     drawn.push_back(calls[(first + i * calls.size() / count) % calls.size()]);
   return drawn;

@@ -34,7 +34,7 @@ std::vector<bool> find_only_stored(const tile::Kernel& kernel) {
 }
 
 // Nothing where an argument decides.
-std::optional<double> elements_of(const tile::ViewParam& view) {
+std::optional<double> constant_elements(const tile::ViewParam& view) {
   double elements = 1;
   for (const tile::Dim& extent : view.extents) {
     if (!extent.is_constant()) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<double> elements_of(const tile::ViewParam& view) {
   return elements;
 }
 
-std::optional<double> programs_of(const tile::Kernel& kernel) {
+std::optional<double> constant_programs(const tile::Kernel& kernel) {
   double programs = 1;
   for (const tile::GridAxis& axis : kernel.grid)
     for (const tile::GridFactor& factor : axis) {
@@ -59,8 +59,8 @@ bool KernelFacts::loads_own_elements(const tile::Kernel& kernel, const Op& load)
   if (std::none_of(load.operands.begin(), load.operands.end(),
                    [&](ValueId v) { return differs[static_cast<std::size_t>(v)]; }))
     return false;
-  const auto programs = programs_of(kernel),
-             elements = elements_of(kernel.views[static_cast<std::size_t>(load.param)]);
+  const auto programs = constant_programs(kernel),
+             elements = constant_elements(kernel.views[static_cast<std::size_t>(load.param)]);
   if (!programs || !elements) return true;
   double block = 1;
   for (Index extent : kernel.type(load.results[0]).shape) block *= static_cast<double>(extent);
