@@ -151,11 +151,10 @@ class Chooser {
   }
 
   // `most`, or a half or a quarter of it, of which the columns fill seven eighths of their tiles: of 768
-  // columns, 512 at most, three tiles of 256. A quarter of the widest accesses of a program is what a warp
-  // takes at once.
+  // columns, 512 at most, three tiles of 256.
   Index filled_columns(int column, Index most) const {
-    const Index warp = std::max<Index>(1, cuts_.access_bytes / 4 / widest_access());
-    for (Index columns = most; columns >= warp; columns /= 2)
+    const Index least = std::max<Index>(1, cuts_.access_bytes / 4 / widest_access());
+    for (Index columns = most; columns >= least; columns /= 2)
       if (7 * round_up(extent(column), columns) <= 8 * extent(column))
         return std::min(columns, extent(column));
     return std::min(most, extent(column));
