@@ -75,7 +75,7 @@ inline void expect_first_extremes(const RunGraph& run, const ir::Type& type, Ind
     for (const Elements elements : {Elements::equal, Elements::lowest, Elements::highest, Elements::few,
                                     Elements::nans, Elements::rising}) {
       ++seed;
-      // Of each array some contents are drawn, from array to array others.
+      // A part of the contents is drawn for each array: others from array to array.
       if (!is_drawn(seed + static_cast<std::uint64_t>(type.shape.size()) + (beside ? 1 : 0))) continue;
       SCOPED_TRACE(fmt::format("{} {} along {}, elements {}{}", name(type.dtype), to_string(type.shape), axis,
                                static_cast<int>(elements), beside ? ", beside others" : ""));

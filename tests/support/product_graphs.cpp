@@ -194,6 +194,9 @@ std::vector<ProductGraph> large_products() {
            .around = Around::bias_and_silu},
           {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights},
           {.m = 4096, .n = 4096, .k = 1024, .dtype = DType::bf16, .around = Around::epilogue_reductions},
+          // Rows that are not aligned: warps send them, beside as many accumulators.
+          {.m = 8192, .n = 3001, .k = 1024, .dtype = DType::bf16},
+          {.m = 8192, .n = 3001, .k = 1024, .dtype = DType::bf16, .around = Around::bias_and_silu},
           {.m = 8192,
            .n = 8192,
            .k = 8192,

@@ -167,8 +167,8 @@ class Chooser {
     const bool one_access = cuts_.access_bytes > 0 && !is_compute_bound();
     const Index wanted =
         pointwise_elements(one_access ? cuts_.access_bytes / widest_access() : cuts_.elements);
-    // Turning a block around takes two passes through shared memory: a tensor that has less than a block for
-    // each unit lies in the cache, which gives single elements as fast.
+    // Turning a block around takes two passes through shared memory: a tensor that has less than a quarter of
+    // a block for each unit lies in the cache, which gives single elements as fast.
     const Index block = cuts_.turned_edge * cuts_.turned_edge;
     const bool small =
         cuts_.least_elements > 0 && 4 * parallel_points() <= static_cast<double>(target_.units * block);

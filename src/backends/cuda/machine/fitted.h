@@ -415,10 +415,10 @@ inline constexpr Index kEpilogueRegisters = 216;
 // 240 but for addresses. AdamW's 248 spilled 1,000 bytes, and the product took 4,084 us for 3,488
 // (docs/notes/2026-11-26-epilogue-stages.md).
 inline constexpr Index kPingpongRegisters = 224;
-// What the same thread needs beside these: where a tile that it loads lies, and rows that warps send because
-// they are not aligned (send_rows). With more in all than are left, 250 to 2,000 bytes were spilled, else
-// none to 48 (docs/notes/2026-11-28-small-kernels.md).
-inline constexpr Index kAddressRegisters = 5, kRowSenderRegisters = 20;
+// What the same thread needs beside these: where a tile that it loads lies, twice where its rows end
+// anywhere, and rows that warps send because they are not aligned (send_rows). With more in all than are
+// left, 250 to 2,000 bytes were spilled, else none to 48 (docs/notes/2026-11-28-small-kernels.md).
+inline constexpr Index kAddressRegisters = 4, kRowSenderRegisters = 20;
 // Blocks of a product's depth before its end at which the loads of its epilogue are brought to the cache: of
 // 128x192x64 12,000 cycles, in which memory brings a multiprocessor's share of 200 KB. Predicted.
 inline constexpr Index kPrefetchedAhead = 16;

@@ -196,7 +196,7 @@ class Planner {
       const bool fetched = &in - loop.body.data() == pieces.tma_load;  // to shared memory
       if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load && !fetched &&
           spread_of(loop, layout, in.axes) == Part::all)
-        loaded += row * words_of(in) + kAddressRegisters;
+        loaded += row * words_of(in) + (by_rows ? 2 : 1) * kAddressRegisters;
       if (in.kind == Instr::Kind::effect && in.op->kind == OpKind::store && in.axes.size() == 2)
         stored = std::max(stored, quad * words_of(in));
       if (in.op->kind == OpKind::apply && tile::info(in.op->prim).flops >= kFlopsOfFunction)

@@ -564,10 +564,10 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const double more = o.staged && (cluster > 1 || resident > 1)            ? kStagedCost
                       : !o.staged && cluster > 1 && !shares_rows(schedule) ? kClusterCost
                                                                            : 1;
-  // Programs side by side whose threads take several pieces of a row in turn.
-  const bool in_turn =
-      layouts.programs_per_block > 1 && std::any_of(layouts.frames.begin(), layouts.frames.end(),
-                                                    [](const TileFrame& f) { return f.col_steps() > 1; });
+  // Programs side by side whose threads take several pieces of a row in turn, and reduce no row.
+  const bool in_turn = layouts.programs_per_block > 1 && work.exchanges == 0 &&
+                       std::any_of(layouts.frames.begin(), layouts.frames.end(),
+                                   [](const TileFrame& f) { return f.col_steps() > 1; });
   // Shorter code wins between equals: it compiles faster.
   const double own_us = busy * more * (in_turn ? kPackedTurnsCost : 1) * (1 + kOfAnElement * o.elements);
   return own_us * own_us / (own_us + kHiddenByLaunchUs) + target.launch_s * 1e6;
