@@ -1,12 +1,14 @@
-# tw_precompiled(<target> library|test): the target's units begin with headers of others that most of them read, parsed once for all:
+# tw_precompiled(<target> library|test|tool): the target's units begin with headers of others that most of them read, parsed once for all:
 # a sixth of the time of compiling. Only where sources are compiled in units (cmake/units.cmake) and the build is ours: elsewhere, in the
 # presets dev, asan and tsan and in a user's project, each source reads what it includes, and `make lint` finds one that lacks an
 # #include (scripts/check_units.py).
-# A library's and a test's differ in how they are compiled, -O2 -fPIC -fvisibility=hidden and -O1 -fPIE, and so their headers do.
+# A library's differ from the others' in how they are compiled, -O2 -fPIC -fvisibility=hidden and TW_LESS_OPTIMIZATION -fPIE, and so their
+# headers do; a tool is a program with a command line, of ours or of the tests.
 set(TW_PRECOMPILED_library <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <cstdint> <cstdlib> <cstring> <filesystem>
   <fmt/format.h> <fmt/ranges.h> <fstream> <functional> <limits> <map> <memory> <mutex> <numbers> <numeric> <optional> <random> <set> <span>
   <sstream> <string> <string_view> <thread> <tuple> <unordered_map> <utility> <variant> <vector>)
 set(TW_PRECOMPILED_test ${TW_PRECOMPILED_library} <gtest/gtest.h>)
+set(TW_PRECOMPILED_tool ${TW_PRECOMPILED_library} <CLI/CLI.hpp>)
 
 function(tw_precompiled target kind)
   if(NOT PROJECT_IS_TOP_LEVEL OR NOT CMAKE_UNITY_BUILD OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
@@ -20,7 +22,9 @@ function(tw_precompiled target kind)
     if(kind STREQUAL library)
       set_target_properties(tw_precompiled_${kind} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
     else()
-      target_link_libraries(tw_precompiled_${kind} PRIVATE GTest::gtest)
+      if(kind STREQUAL test)
+        target_link_libraries(tw_precompiled_${kind} PRIVATE GTest::gtest)
+      endif()
       target_compile_options(tw_precompiled_${kind} PRIVATE ${TW_LESS_OPTIMIZATION} -fPIE)
       set_target_properties(tw_precompiled_${kind} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     endif()

@@ -90,9 +90,13 @@ int compile_graphs(KernelCompiler& compiler, const Options& options) {
   return failed;
 }
 
-// Matmuls: random ones, and large ones.
-int compile_products(KernelCompiler& compiler, const std::vector<std::uint64_t>& seeds) {
-  std::vector<ProductGraph> products = large_products();
+// Matmuls: random ones, and large ones, of which `no_pairs` draws.
+int compile_products(KernelCompiler& compiler, const Options& options) {
+  const std::vector<std::uint64_t>& seeds = options.products;
+  std::vector<ProductGraph> products;
+  std::uint64_t number = 0;
+  for (const ProductGraph& large : large_products())
+    if (!options.no_pairs || is_drawn(number++)) products.push_back(large);
   for (std::uint64_t seed = 1; seed <= draws(60); ++seed) products.push_back(random_product(seed));
   if (!seeds.empty()) products.clear();
   for (std::uint64_t seed : seeds) products.push_back(random_product(seed));
@@ -125,7 +129,7 @@ int run(const Options& options) {
   KernelCompiler compiler(options.architecture, options.keep);
   const bool all = options.pairs.empty() && options.products.empty();
   int failed = options.no_pairs || !options.products.empty() ? 0 : compile_pairs(compiler, options);
-  if (options.pairs.empty()) failed += compile_products(compiler, options.products);
+  if (options.pairs.empty()) failed += compile_products(compiler, options);
   if (all) failed += compile_graphs(compiler, options);
   for (const std::string& note : compiler.notes()) fmt::print("note: {}\n", note);
   for (const std::string& complaint : compiler.complaints()) fmt::print("{}\n", complaint);

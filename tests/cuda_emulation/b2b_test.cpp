@@ -308,7 +308,7 @@ TEST_F(EmulatedB2b, EightBitAttentionAsTheCompilerWritesIt) {
     bool masked = false;
   };
   for (const Case& c : {Case{DType::f8e4m3, 256, 128}, Case{DType::f8e5m2, 333, 64},
-                        Case{DType::f8e4m3, 1000, 96}, Case{DType::f8e4m3, 600, 64, true}}) {
+                        Case{DType::f8e4m3, 520, 96}, Case{DType::f8e4m3, 420, 64, true}}) {
     constexpr Index kQueries = 200, kHeads = 40;
     ir::Graph graph("attention");
     const auto input = [&](const char* name, Index heads, Index length) {
@@ -323,7 +323,7 @@ TEST_F(EmulatedB2b, EightBitAttentionAsTheCompilerWritesIt) {
     ir::Value scores = ops::attention_scores(q, k, 0.1);
     const Shape all{1, 1, kQueries, c.keys};
     if (c.masked) {
-      const ir::Value seen = ops::le(ops::iota(graph, all, 3), ops::iota(graph, all, 2) + 300);
+      const ir::Value seen = ops::le(ops::iota(graph, all, 3), ops::iota(graph, all, 2) + 200);
       scores = ops::where(ops::broadcast_to(seen, {1, kHeads, kQueries, c.keys}), scores,
                           -std::numeric_limits<double>::infinity());
     }
@@ -331,7 +331,8 @@ TEST_F(EmulatedB2b, EightBitAttentionAsTheCompilerWritesIt) {
     const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
     ASSERT_EQ(compiled.plan.kernels.size(), 2u) << c.keys;
     const tile::Kernel& copy = compiled.plan.kernels[0];
-    check_kernel_of({}, copy, backend_->candidates(copy).at(0).schedule);
+    // Of all heads, which takes the emulator long: the ragged one.
+    if (c.keys == 333) check_kernel_of({}, copy, backend_->candidates(copy).at(0).schedule);
     EXPECT_NE(cuda::rounds(check_compiled(compiled.plan.kernels[1], kHeads / 2)), tile::Rounds::apart)
         << c.keys;
   }

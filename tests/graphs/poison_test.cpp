@@ -9,12 +9,14 @@ class Poison : public ::testing::TestWithParam<std::tuple<const char*, DType>> {
 TEST_P(Poison, OfWhatIsNotUsedIsNotSeen) {
   const auto [device, dtype] = GetParam();
   GraphRunner runner(device);
+  std::uint64_t number = 0;
   for (const bool deterministic : {false, true})
     for (const PoisonCase& c : poison_cases(dtype)) {
       // A fixed order changes what sums by index alone: gradients of pages and of picked rows.
       const bool by_index =
           c.name.find("paged") != std::string::npos || c.name.find("matmul") != std::string::npos;
       if (deterministic && (dtype != DType::f32 || !by_index)) continue;
+      if (dtype != DType::f32 && !is_drawn(number++)) continue;
       const auto run = [&](const ir::Graph& graph, std::span<const ir::HostTensor> inputs) {
         return runner.run(
             passes::run_pipeline(graph, runner.device->target(), {.deterministic = deterministic}), inputs);

@@ -132,13 +132,22 @@ TEST_F(Train, ANaNEndsItWithItsStepItsBatchAndItsOperation) {
 }
 
 TEST_F(Train, ASpikeIsAWarningOrTheEnd) {
-  // From step 21 on the learning rate, which still rises, throws the model about.
-  const std::string spiky = arguments(60) + "--rate 2 ";
-  const Outcome warned = run_tw("train char --data text.txt --small --steps 60 --sample 0 --rate 2");
-  EXPECT_TRUE(contains(warned.output, "a spike: above ")) << warned.output;
-  const Outcome stopped = run_tw(spiky + "--stop-on-spike");
+  // A text of two letters is soon learnt; then a learning rate that still rises throws the model about, which
+  // is a spike for two seeds of three. Which ones depends on the machine's roundings.
+  std::ofstream letters(path("letters.txt"));
+  for (int i = 0; i < 20000; ++i) letters << "ab";
+  letters.close();
+  const std::string spiky = "train char --data letters.txt --small --steps 60 --sample 0 --rate 2 --seed ";
+  Outcome stopped;
+  int seed = 0;
+  do {
+    stopped = run_tw(spiky + std::to_string(++seed) + " --stop-on-spike");
+  } while (stopped.exit_code == 0 && seed < 10);
   EXPECT_EQ(stopped.exit_code, 1) << stopped.output;
   EXPECT_TRUE(contains(stopped.output, "stopped, as --stop-on-spike says")) << stopped.output;
+  const Outcome warned = run_tw(spiky + std::to_string(seed));
+  EXPECT_EQ(warned.exit_code, 0) << warned.output;
+  EXPECT_TRUE(contains(warned.output, "a spike: above ")) << warned.output;
 }
 
 TEST_F(Train, AccumulationIsTheSameTraining) {

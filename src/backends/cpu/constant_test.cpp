@@ -47,11 +47,12 @@ std::vector<Value> samples(Builder& k, DType d) {
 
 // Every primitive that takes this type, on every pair of samples, as scalars and as tiles.
 TEST_P(ConstantTest, EveryPrimitive) {
+  std::uint64_t number = 0;
   for (const DType d : {DType::f32, DType::f64, DType::i32, DType::i64, DType::i8, DType::u8})
     for (const PrimInfo& row : tile::kPrims) {
       const bool takes = row.operands == PrimClass::any || row.operands == PrimClass::arithmetic ||
                          row.operands == (is_float(d) ? PrimClass::floating : PrimClass::integral);
-      if (!takes || row.prim == tile::Prim::select) continue;
+      if (!takes || row.prim == tile::Prim::select || !testing::is_tried(GetParam(), number++)) continue;
       SCOPED_TRACE(std::string(row.name) + " on " + std::string(name(d)));
       Builder k("prim");
       const DType result = row.to_bool ? DType::boolean : d;

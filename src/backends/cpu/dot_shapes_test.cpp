@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <random>
 
+#include "backends/cpu/parity_testing.h"
 #include "backends/cpu/testing.h"
+#include "support/draws.h"
 
 namespace tilewright::cpu {
 namespace {
@@ -31,18 +33,27 @@ constexpr Element kElements[] = {{"DotBf16", "dot_narrow", DType::bf16, "f32", -
 // and whether c starts from zeros. What it returns: the bytes of room that it may write.
 using Dot = long(const void* a, const void* b, void* c, const long* lie, const long* there, void* room);
 
-std::string text_of(const Element& e, int columns) {
+// What a printed kernel says of its blocks: how the inner elements of each lie, and how many rows and columns
+// there are; 0 where that is asked.
+struct Known {
+  const char *left = "asked", *right = "asked";
+  long m = 0, n = 0;
+};
+
+std::string text_of(const Element& e, int columns, const Known& known = {}) {
   return fmt::format(
       "#include \"tw_cpu/dot.h\"\n#include \"tw_cpu/{0}.h\"\nusing namespace tw;\n"
       "extern \"C\" i64 run(const void* a, const void* b, void* c, const i64* lie, const i64* there, void* "
       "room) {{\n"
       "  TileRegisters tiles;\n"
-      "  const DotOperand<{1}> left = {{(const {1}::stored*)a, lie[0], lie[1], there[0], there[2]}};\n"
-      "  const DotOperand<{1}> right = {{(const {1}::stored*)b, lie[2], lie[3], there[1], there[2]}};\n"
-      "  if (there[3]) dot<{1}, {3}, {4}, DotStart::zeros>(left, right, ({2}*)c, {3}, room);\n"
-      "  else dot<{1}, {3}, {4}>(left, right, ({2}*)c, {3}, room);\n"
+      "  const DotOperand<{1}, Neighbours::{5}, {6}> left = {{(const {1}::stored*)a, lie[0], lie[1], "
+      "there[0], there[2]}};\n"
+      "  const DotOperand<{1}, Neighbours::{7}, {8}> right = {{(const {1}::stored*)b, lie[2], lie[3], "
+      "there[1], there[2]}};\n"
+      "  if (there[3]) dot<{3}, {4}, DotStart::zeros>(left, right, ({2}*)c, {3}, room);\n"
+      "  else dot<{3}, {4}>(left, right, ({2}*)c, {3}, room);\n"
       "  return DotRoom<{1}, {3}, {4}>::kBytes;\n}}\n",
-      e.header, e.name, e.sum, columns, kDepth);
+      e.header, e.name, e.sum, columns, kDepth, known.left, known.m, known.right, known.n);
 }
 
 // A matrix of `outer` by `inner` elements, which are neighbours along one of them or along neither.
@@ -83,9 +94,8 @@ struct Sizes {
 };
 
 // One product, by a function for rows of `columns` elements of c; "" or what is wrong.
-std::string check(const Element& e, Dot* dot, long columns, const Sizes& s, std::vector<unsigned char>& room,
-                  std::mt19937& random) {
-  const int order = static_cast<int>(random() % 16);
+std::string check(const Element& e, Dot* dot, long columns, const Sizes& s, int order,
+                  std::vector<unsigned char>& room, std::mt19937& random) {
   const bool zeros = random() % 2 == 0;
   const HostMatrix a = operand(e, s.m, s.k, order % 4, random), b = operand(e, s.n, s.k, order / 4, random);
   // Rows behind the last one are not touched; the lanes behind the last column may be.
@@ -119,16 +129,40 @@ std::string check(const Element& e, Dot* dot, long columns, const Sizes& s, std:
 TEST_P(DotShapes, AroundWholeTilesAreExact) {
   std::vector<unsigned char> room(std::size_t{1} << 17);
   std::mt19937 random(11);
+  std::uint64_t number = 0;
   for (const Element& e : kElements)
     for (const int columns : {16, 48, 80}) {
+      if (!testing::is_tried(GetParam(), number++)) continue;
       const auto dot = testing::build<Dot>(text_of(e, columns), "run", testing::options_for(GetParam()));
       for (const long m : {1, 6, 15, 16, 17, 33, 70})
         for (const long n : {1, 15, 16, 17, 32, 33, 47, 79})
           for (const long k : {1, 2, 31, 33, 64, 199}) {
             if (n > columns) continue;
-            ASSERT_EQ(check(e, dot.function, columns, {m, n, k}, room, random), "");
+            const int order = static_cast<int>(random() % 16);
+            ASSERT_EQ(check(e, dot.function, columns, {m, n, k}, order, room, random), "");
           }
     }
+}
+
+// Blocks of which the text knows all: nothing is compiled for others.
+TEST_P(DotShapes, OfWhatIsKnownAreExact) {
+  std::vector<unsigned char> room(std::size_t{1} << 17);
+  std::mt19937 random(12);
+  // By `order` of an operand (HostMatrix): inner elements are together in the first and the last.
+  const auto neighbours = [](int order) { return order == 0 || order == 3 ? "together" : "apart"; };
+  std::uint64_t number = 0;
+  for (const Element& e : kElements)
+    for (const long m : {1, 5, 12, 31, 53})
+      for (const long n : {15, 16, 64, 79, 80}) {
+        if (!test::is_drawn(number++ + static_cast<std::uint64_t>(GetParam()))) continue;
+        const int order = static_cast<int>(random() % 16);
+        const Known known = {neighbours(order % 4), neighbours(order / 4), m, n};
+        const int columns = n <= 16 ? 16 : 80;
+        const auto dot =
+            testing::build<Dot>(text_of(e, columns, known), "run", testing::options_for(GetParam()));
+        for (const long k : {1, 33, 64})
+          ASSERT_EQ(check(e, dot.function, columns, {m, n, k}, order, room, random), "");
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryIsa, DotShapes, ::testing::ValuesIn(kAllIsas),

@@ -64,10 +64,22 @@ Index room_bytes(const Kernel& kernel, const Op& op, int lanes) {
   return round_up(b.shape[1], width) * (round_up(words, Index{lanes}) + 1) * word;
 }
 
+bool is_number(const std::string& text) { return text.find_first_not_of("0123456789") == std::string::npos; }
+
 // One operand as a DotOperand: `outer` is the axis of a's rows or b's columns.
 struct OperandText {
   std::string at;
   std::string stride[2], count[2];  // by axis of the tile
+  // Its type, with what of its block is a number here.
+  std::string type(std::string_view element, int outer) const {
+    const std::string &inner_stride = stride[1 - outer], &rows = count[outer];
+    const std::string_view neighbours = inner_stride == "1"       ? "together"
+                                        : is_number(inner_stride) ? "apart"
+                                                                  : "asked";
+    const bool counted = is_number(rows) && rows != "0";
+    if (neighbours == "asked" && !counted) return fmt::format("DotOperand<{}>", element);
+    return fmt::format("DotOperand<{}, Neighbours::{}{}>", element, neighbours, counted ? ", " + rows : "");
+  }
   std::string braces(int outer) const {
     const int inner = 1 - outer;
     return fmt::format("{{{}, {}, {}, {}, {}}}", at, stride[outer], stride[inner], count[outer],
@@ -164,8 +176,8 @@ void print_dot(KernelText& k, const Op& op) {
   const Buffer& sums = k.buffer(op.results[0]);
   const Index row = sums.strides[0] == 0 ? 1 : sums.strides[0];
   const OperandText text_a = operand(k, op.operands[0]), text_b = operand(k, op.operands[1]);
-  k.code.line("const DotOperand<{}> {} = {};", of_a, left, text_a.braces(0));
-  k.code.line("const DotOperand<{}> {} = {};", of_b, right, text_b.braces(1));
+  k.code.line("const {} {} = {};", text_a.type(of_a, 0), left, text_a.braces(0));
+  k.code.line("const {} {} = {};", text_b.type(of_b, 1), right, text_b.braces(1));
   const Index depth = a.shape[1];
   // Rows and columns that do not exist are zeros too.
   const bool zeros = printer::is_zeros(k.definition(op.operands[2]));
@@ -179,20 +191,20 @@ void print_dot(KernelText& k, const Op& op) {
       k.include("tw_cpu/dot.h");
       k.code.line("static_assert(DotRoom<{}, {}, {}>::kBytes <= {});", of_b, c.shape[1], depth,
                   room_bytes(k.kernel, op, k.lanes));
-      k.code.line("{}, {}, {}{}{}>({}, {}, {}, {}, {});  // {} {} {} · {}",
-                  stride > 0 ? fmt::format("dot_of_rows<{}", of_b) : fmt::format("dot<{}", of_b), c.shape[1],
-                  depth, stride > 0 ? fmt::format(", {}", stride) : "", starts ? ", DotStart::zeros" : "",
-                  left, right, sums.name, row, k.room, sums.name, starts ? "=" : "+=", left, right);
+      k.code.line("{}{}, {}{}{}>({}, {}, {}, {}, {});  // {} {} {} · {}",
+                  stride > 0 ? "dot_of_rows<" : "dot<", c.shape[1], depth,
+                  stride > 0 ? fmt::format(", {}", stride) : "", starts ? ", DotStart::zeros" : "", left,
+                  right, sums.name, row, k.room, sums.name, starts ? "=" : "+=", left, right);
       return;
     case DotForm::few_rows:
       k.include("tw_cpu/dot_few.h");
-      k.code.line("dot_few<{}, {}, {}>({}, {}, {}, {}, 1);  // {} += {} · {}", of_b, c.shape[0], depth, left,
-                  right, sums.name, row, sums.name, left, right);
+      k.code.line("dot_few<{}, {}, {}, 1>({}, {}, {});  // {} += {} · {}", c.shape[0], depth, row, left,
+                  right, sums.name, sums.name, left, right);
       return;
     case DotForm::few_columns:
       k.include("tw_cpu/dot_few.h");
-      k.code.line("dot_few<{}, {}, {}>({}, {}, {}, 1, {});  // {} += {} · {}", of_a, c.shape[1], depth, right,
-                  left, sums.name, row, sums.name, left, right);
+      k.code.line("dot_few<{}, {}, 1, {}>({}, {}, {});  // {} += {} · {}", c.shape[1], depth, row, right,
+                  left, sums.name, sums.name, left, right);
       return;
   }
 }

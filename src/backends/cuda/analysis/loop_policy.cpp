@@ -15,7 +15,7 @@ bool crowded(const tile::Kernel& kernel, const tile::Schedule& schedule) {
   });
   const int row = threads_per_row(schedule);
   const bool packed =
-      side_by_side(schedule) > 1 || (row == 32 && schedule.threads > 32 && largest <= 32 * kManyElements);
+      side_by_side(schedule) > 1 || (row <= 32 && schedule.threads > row && largest <= 32 * kManyElements);
   const Index threads =
       packed ? row : Index{std::max(1, program_threads(schedule))} * launched_cluster(schedule);
   return ceil_div(largest, threads) > kManyElements;

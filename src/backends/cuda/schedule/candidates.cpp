@@ -34,7 +34,7 @@ class Candidates {
   std::vector<backends::Candidate> run() {
     list();
     // Few programs wait for their threads: narrower accesses leave each of these less to do in turn.
-    const bool few = work_.exchanges == 0 && !work_.loops && work_.programs <= kSmallPrograms * target_.units;
+    const bool few = !work_.loops && work_.programs <= kSmallPrograms * target_.units;
     if (few && main_.rows * main_.cols <= kSmallTile) {
       least_bytes_ = 1;
       for (; main_.vector > 1; list()) main_.vector /= 2;
@@ -139,6 +139,9 @@ class Candidates {
     if (vectors() <= 32 * 8 && vectors() * main_.vector <= 32 * kMaxElements)
       for (int threads : {128, 256}) add(threads, {.threads_per_row = 32});
     if (vectors() <= 32) add(32, {.threads_per_row = 32});
+    // Rows that are too short for a warp: several to each.
+    for (int row = 16; row >= 2 && row >= vectors(); row /= 2)
+      for (int threads : {64, 128, 256}) add(threads, {.threads_per_row = row});
   }
 
   void try_row(int threads, int cluster) {

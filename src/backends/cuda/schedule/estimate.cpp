@@ -473,6 +473,27 @@ double sums_of_rows(const Layouts& layouts) {
   return sums;
 }
 
+// Groups of rows that a warp has; 1 where a row has whole warps.
+double groups_in_warp(const TileFrame& f) {
+  return f.threads_per_row < 32 ? static_cast<double>(std::min(32 / f.threads_per_row, f.groups)) : 1;
+}
+
+// Whether a reduction down the columns combines what several warps have, through shared memory.
+bool columns_cross_warps(const Layouts& layouts) {
+  return std::any_of(layouts.loops.begin(), layouts.loops.end(), [&](const auto& placed) {
+    const auto& [loop, place] = placed;
+    const Axes axes = long_axes(loop->shape);
+    if (axes.empty()) return false;
+    const TileFrame& f = layouts.frame(place);
+    // What is left of a tile reduced along its rows is a column of values, too.
+    const bool down = axes.size() == 2 || place.part == Part::rows;
+    return down && f.groups > groups_in_warp(f) &&
+           std::any_of(loop->body.begin(), loop->body.end(), [&](const Instr& in) {
+             return in.kind == Instr::Kind::reduce && in.op->axis == axes.front();
+           });
+  });
+}
+
 struct ScanCost {
   double instructions = 0;  // of a program
   double block_us = 0;      // that it waits for
@@ -487,7 +508,7 @@ ScanCost scan_cost(const KernelWork& work, const Layouts& layouts, int threads) 
     if (f.map != RowMap::runs) continue;
     cost.block_us += static_cast<double>(f.row_steps()) * kScanStepUs;
     if (f.groups == 1) continue;
-    const double in_warp = f.threads_per_row < 32 ? std::min(32 / f.threads_per_row, f.groups) : 1;
+    const double in_warp = groups_in_warp(f);
     const double columns = static_cast<double>(f.col_steps() * f.vector);
     cost.instructions += work.scanned + static_cast<double>(threads) * columns *
                                             (kInstructionsOfScanStep * (std::log2(in_warp) + 1));
@@ -526,8 +547,9 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const bool alone = blocks <= units;
   const double filled = schedule.threads / kThreadsToFill,
                filled_by_sums = filled * (alone ? std::clamp(o.elements, 1.0, kIndependent) : 1);
-  double exchange_us =
-      threads_per_row(schedule) > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;
+  double exchange_us = threads_per_row(schedule) > 32 || columns_cross_warps(layouts)
+                           ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024
+                           : kShuffleUs;
   if (cluster > 1) exchange_us += kClusterUs;
   // What one block does from its start to its end, alone: its own reads at its multiprocessor's rate, too.
   double block_us = work.exchanges * exchange_us + programs_in_block / kLanesPerUs *

@@ -70,32 +70,38 @@ static __attribute__((noinline)) void dot_block(const typename E::word* left, co
     for (int v = 0; v < Vectors; ++v) store(c + r * c_stride + v * TW_LANES, sum[r][v]);
 }
 
-// `Rows` rows of c, all columns. `Stride`: from one row of a to the next.
-template <class E, class Room, DotStart Start, int Rows, i64 Stride>
+// `Rows` rows of c, all columns, of which there are `Columns` where that is known. `Stride`: from one row of
+// a to the next.
+template <class E, class Room, DotStart Start, int Rows, i64 Stride, int Columns>
 static void dot_rows(const typename E::word* left, const typename E::word* right, typename E::sum* c,
                      i64 c_stride, i64 columns, i64 steps) {
   constexpr i64 kWidth = Room::kWidth;
+  constexpr int kVectors = Room::kVectors, kLast = Room::kLastVectors;
+  // All the columns that the room is for: the last panel is the only narrower one.
+  constexpr bool kAll = Columns > 0 && (Columns + TW_LANES - 1) / TW_LANES == Room::kColumnVectors;
   for (i64 n = 0; n < columns; n += kWidth, right += Room::kPanel) {
     if (columns - n > kWidth - TW_LANES) {  // c has room for whole vectors
-      dot_block<E, Start, Rows, Room::kVectors, Stride, kWidth>(left, right, c + n, c_stride, steps);
+      dot_block<E, Start, Rows, kVectors, Stride, kWidth>(left, right, c + n, c_stride, steps);
       continue;
     }
-    if constexpr (Room::kLastVectors > 1 && Room::kLastVectors < Room::kVectors)
-      if (columns - n > (Room::kLastVectors - 1) * TW_LANES && columns - n <= Room::kLastVectors * TW_LANES) {
-        dot_block<E, Start, Rows, Room::kLastVectors, Stride, kWidth>(left, right, c + n, c_stride, steps);
+    if constexpr (kLast > 1 && kLast < kVectors)
+      if (columns - n > (kLast - 1) * TW_LANES && columns - n <= kLast * TW_LANES) {
+        dot_block<E, Start, Rows, kLast, Stride, kWidth>(left, right, c + n, c_stride, steps);
         continue;
       }
-    for (i64 v = 0; n + v < columns; v += TW_LANES)
-      dot_block<E, Start, Rows, 1, Stride, kWidth>(left, right + v, c + n + v, c_stride, steps);
+    if constexpr (!kAll || (kLast == 1 && kVectors > 1))
+      for (i64 v = 0; n + v < columns; v += TW_LANES)
+        dot_block<E, Start, Rows, 1, Stride, kWidth>(left, right + v, c + n + v, c_stride, steps);
   }
 }
 
 // b in panels, each with what its columns correct in front.
-template <class E, class Room>
-static void dot_pack_right(const DotOperand<E>& b, i64 columns, i64 steps, typename E::word* right) {
+template <class Room, class B>
+static void dot_pack_right(const B& b, i64 columns, i64 steps, typename B::word* right) {
+  typedef typename B::element E;
   for (i64 n = 0; n < columns; n += Room::kWidth, right += Room::kPanel) {
     typename E::word* panel = right + E::kCorrects * Room::kWidth;
-    pack_right<E, Room::kWidth>(b, n, steps, panel);
+    pack_right<Room::kWidth>(b, n, steps, panel);
     if constexpr (E::kCorrects)
       for (i64 v = 0; v < Room::kWidth; v += TW_LANES) {
         vec<typename E::sum> column = vec<typename E::sum>(0);
@@ -106,62 +112,66 @@ static void dot_pack_right(const DotOperand<E>& b, i64 columns, i64 steps, typen
   }
 }
 
-// `rows` rows of c, a block of them at a time.
-template <class E, class Room, DotStart Start, i64 Stride>
+// `rows` rows of c, a block of them at a time. `Rows` and `Columns`: how many they are in all, 0 where that
+// is asked; what is called in turn takes kDotPackedRows of them but for the last time.
+template <class E, class Room, DotStart Start, i64 Stride, int Rows, int Columns>
 static void dot_all_rows(const typename E::word* left, const typename E::word* right, typename E::sum* c,
                          i64 c_stride, i64 rows, i64 columns, i64 steps) {
+  // Rows beside whole blocks: of sums in registers, and of six.
+  constexpr int kRest = Rows % Room::kRows;
+  constexpr bool kTwice = Room::kRows == 2 * kDotRows;
+  constexpr int kFew = kTwice ? kRest % kDotRows : kRest;
   i64 r = 0;
-  for (; r + Room::kRows <= rows; r += Room::kRows)
-    dot_rows<E, Room, Start, Room::kRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride,
-                                                  columns, steps);
-  if constexpr (Room::kRows == 2 * kDotRows)
-    for (; r + kDotRows <= rows; r += kDotRows)
-      dot_rows<E, Room, Start, kDotRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride,
-                                                 columns, steps);
-  for (; r + 2 <= rows; r += 2)
-    dot_rows<E, Room, Start, 2, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
-  if (r < rows)
-    dot_rows<E, Room, Start, 1, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
+  const auto by = [&]<int N> {
+    for (; r + N <= rows; r += N)
+      dot_rows<E, Room, Start, N, Stride, Columns>(left + r * Stride, right, c + r * c_stride, c_stride,
+                                                   columns, steps);
+  };
+  if constexpr (Rows == 0 || Rows >= Room::kRows) by.template operator()<Room::kRows>();
+  if constexpr (kTwice && (Rows == 0 || kRest >= kDotRows)) by.template operator()<kDotRows>();
+  if constexpr (Rows == 0 || kFew >= 2) by.template operator()<2>();
+  if constexpr (Rows == 0 || kFew % 2 == 1) by.template operator()<1>();
 }
 
 // dot by vector registers: rows of a are packed a few at a time.
-template <class E, class Room, DotStart Start, class A>
-static void dot_by_vectors(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
-                           typename E::word* right) {
+template <class Room, DotStart Start, class A, class B>
+static void dot_by_vectors(const A& a, const B& b, typename B::element::sum* c, i64 c_stride,
+                           typename B::word* right) {
+  typedef typename B::element E;
   alignas(64) typename E::word left[kDotPackedRows * Room::kStride];
   const i64 inner = a.inner > b.inner ? a.inner : b.inner, steps = (inner + E::kDepth - 1) / E::kDepth;
-  dot_pack_right<E, Room>(b, b.outer, steps, right);
+  dot_pack_right<Room>(b, b.outer, steps, right);
   for (i64 m = 0; m < a.outer; m += kDotPackedRows) {
-    pack_left<A, kDotPackedRows, Room::kStride>(a, m, steps, left);
+    pack_left<kDotPackedRows, Room::kStride>(a, m, steps, left);
     const i64 rows = a.outer - m < kDotPackedRows ? a.outer - m : kDotPackedRows;
-    dot_all_rows<E, Room, Start, Room::kStride>(left, right, c + m * c_stride, c_stride, rows, b.outer,
-                                                steps);
+    dot_all_rows<E, Room, Start, Room::kStride, A::kOuter, B::kOuter>(left, right, c + m * c_stride, c_stride,
+                                                                      rows, b.outer, steps);
   }
 }
 
 // c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist (`=` for DotStart::zeros); c's rows
 // have room for whole vectors, `room` for DotRoom::kRight words. a may be stored in another type of the same
 // words.
-template <class E, int Columns, int Depth, DotStart Start = DotStart::sums, class A>
-static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
-                void* room) {
-  typedef DotRoom<E, Columns, Depth> Room;
+template <int Columns, int Depth, DotStart Start = DotStart::sums, class A, class B>
+static void dot(const A& a, const B& b, typename B::element::sum* c, i64 c_stride, void* room) {
+  typedef typename B::element E;
   if constexpr (TilesOf<E>::kThere)
     return dot_by_tiles<Columns, Depth, Start>(as_tiles(a), as_tiles(b), c, c_stride, room);
   else
-    dot_by_vectors<E, Room, Start>(a, b, c, c_stride, (typename E::word*)room);
+    dot_by_vectors<DotRoom<E, Columns, Depth>, Start>(a, b, c, c_stride, (typename E::word*)room);
 }
 
 // The same with a in the caches, its words as they are multiplied, `Stride` of them from one row to the next
 // and not fewer in a row than b has: it is read where it stands.
-template <class E, int Columns, int Depth, int Stride, DotStart Start = DotStart::sums>
-static void dot_of_rows(const DotOperand<E>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
-                        void* room) {
+template <int Columns, int Depth, int Stride, DotStart Start = DotStart::sums, class A, class B>
+static void dot_of_rows(const A& a, const B& b, typename B::element::sum* c, i64 c_stride, void* room) {
+  typedef typename B::element E;
   static_assert(__is_same(typename E::word, typename E::stored) && E::kDepth == 1);
   typedef DotRoom<E, Columns, Depth> Room;
   auto* right = (typename E::word*)room;
-  dot_pack_right<E, Room>(b, b.outer, a.inner, right);
-  dot_all_rows<E, Room, Start, Stride>(a.at, right, c, c_stride, a.outer, b.outer, a.inner);
+  dot_pack_right<Room>(b, b.outer, a.inner, right);
+  dot_all_rows<E, Room, Start, Stride, A::kOuter, B::kOuter>(a.at, right, c, c_stride, a.outer, b.outer,
+                                                             a.inner);
 }
 
 }  // namespace tw

@@ -113,13 +113,13 @@ struct FetchAhead {
 };
 
 // The rows of a after `m`, as they stand in memory.
-template <class E>
-static FetchAhead rows_after(const DotOperand<E>& a, i64 m) {
-  constexpr i64 kBytes = sizeof(typename E::stored);
+template <class A>
+static FetchAhead rows_after(const A& a, i64 m) {
+  constexpr i64 kBytes = sizeof(typename A::stored);
   const i64 left = a.outer - m, rows = left < kTileBlock ? left : kTileBlock;
   if (rows <= 0) return {nullptr, 0, 0, 0};
   const char* at = (const char*)(a.at + m * a.outer_stride);
-  if (a.inner_stride == 1) return {at, a.outer_stride * kBytes, rows, a.inner * kBytes};
+  if (a.together()) return {at, a.outer_stride * kBytes, rows, a.inner * kBytes};
   return {at, a.inner_stride * kBytes, a.outer_stride == 1 ? a.inner : 0, rows * kBytes};
 }
 
@@ -144,23 +144,23 @@ static void tile_rows(TileRows left, const u32* right, typename E::sum* c, i64 c
   }
 }
 
-template <class E, class T = typename TilesOf<E>::type>
-static DotOperand<T> as_tiles(const DotOperand<E>& x) {
+template <class E, Neighbours Inner, int Outer, class T = typename TilesOf<E>::type>
+static DotOperand<T, Inner, Outer> as_tiles(const DotOperand<E, Inner, Outer>& x) {
   return {x.at, x.outer_stride, x.inner_stride, x.outer, x.inner};
 }
 
 // Rows of a that are tiles as they stand in memory: whole ones that lie together, so that they do not meet in
 // the cache.
-template <class E>
-static bool stands_in_tiles(const DotOperand<E>& a, i64 steps, i64 rows) {
-  return rows % kTile == 0 && a.inner_stride == 1 && a.inner >= steps * E::kDepth &&
+template <class A>
+static bool stands_in_tiles(const A& a, i64 steps, i64 rows) {
+  return rows % kTile == 0 && a.together() && a.inner >= steps * A::element::kDepth &&
          a.outer_stride <= 2 * a.inner;
 }
 
 // dot() of dot.h by tiles: b is packed once, a by 32 rows where it does not stand in tiles already.
-template <int Columns, int Depth, DotStart Start, class E>
-static void dot_by_tiles(const DotOperand<E>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
-                         void* room) {
+template <int Columns, int Depth, DotStart Start, class A, class B>
+static void dot_by_tiles(const A& a, const B& b, typename B::element::sum* c, i64 c_stride, void* room) {
+  typedef typename B::element E;
   typedef TileRoom<E, Columns, Depth> Room;
   auto* right = (u32*)room;
   alignas(64) u32 packed[kTileBlock * Room::kStride];
@@ -169,9 +169,9 @@ static void dot_by_tiles(const DotOperand<E>& a, const DotOperand<E>& b, typenam
   for (i64 n = 0; n < b.outer; n += kTileBlock) {
     u32* panel = right + n / kTileBlock * Room::kPanel;
     if (n + kTile < b.outer)
-      pack_right<E, kTileBlock>(b, n, steps, panel);
+      pack_right<kTileBlock>(b, n, steps, panel);
     else
-      pack_right<E, kTile>(b, n, steps, panel);
+      pack_right<kTile>(b, n, steps, panel);
   }
   for (i64 m = 0; m < a.outer; m += kTileBlock) {
     const i64 rows = a.outer - m < kTileBlock ? a.outer - m : kTileBlock;
@@ -179,7 +179,7 @@ static void dot_by_tiles(const DotOperand<E>& a, const DotOperand<E>& b, typenam
     if (stands_in_tiles(a, steps, rows))
       left = {(const char*)(a.at + m * a.outer_stride), a.outer_stride * (i64)sizeof(typename E::stored)};
     else
-      pack_left<E, kTileBlock, Room::kStride>(a, m, steps, packed);
+      pack_left<kTileBlock, Room::kStride>(a, m, steps, packed);
     const FetchAhead next = rows_after(a, Columns < kFetchedColumns ? a.outer : m + kTileBlock);
     if (rows > kTile)
       tile_rows<E, Room, Start, 2>(left, right, c + m * c_stride, c_stride, b.outer, steps, rows, next);
