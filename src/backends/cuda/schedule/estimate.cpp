@@ -7,6 +7,7 @@
 #include "backends/cuda/analysis/powers.h"
 #include "backends/cuda/layout/staging.h"
 #include "backends/cuda/machine/fitted.h"
+#include "backends/cuda/schedule/exchange_cost.h"
 #include "backends/printer/accuracy.h"
 
 #include <tilewright/tile/loop_rounds.h>
@@ -462,62 +463,6 @@ double blocks_at_once(int cluster, double resident, double units) {
          cluster;
 }
 
-// Sums of a tile's rows, each of which several threads have.
-double sums_of_rows(const Layouts& layouts) {
-  double sums = 0;
-  for (const auto& [loop, place] : layouts.loops)
-    if (place.part == Part::rows)
-      sums += static_cast<double>(std::count_if(loop->body.begin(), loop->body.end(), [](const Instr& in) {
-        return in.kind == Instr::Kind::reduce;
-      }));
-  return sums;
-}
-
-// Groups of rows that a warp has; 1 where a row has whole warps.
-double groups_in_warp(const TileFrame& f) {
-  return f.threads_per_row < 32 ? static_cast<double>(std::min(32 / f.threads_per_row, f.groups)) : 1;
-}
-
-// Whether a reduction down the columns combines what several warps have, through shared memory.
-bool columns_cross_warps(const Layouts& layouts) {
-  return std::any_of(layouts.loops.begin(), layouts.loops.end(), [&](const auto& placed) {
-    const auto& [loop, place] = placed;
-    const Axes axes = long_axes(loop->shape);
-    if (axes.empty()) return false;
-    const TileFrame& f = layouts.frame(place);
-    // What is left of a tile reduced along its rows is a column of values, too.
-    const bool down = axes.size() == 2 || place.part == Part::rows;
-    return down && f.groups > groups_in_warp(f) &&
-           std::any_of(loop->body.begin(), loop->body.end(), [&](const Instr& in) {
-             return in.kind == Instr::Kind::reduce && in.op->axis == axes.front();
-           });
-  });
-}
-
-struct ScanCost {
-  double instructions = 0;  // of a program
-  double block_us = 0;      // that it waits for
-};
-
-// Scans down the columns: each thread its run of rows, then the runs of each column by shuffles and, where
-// several warps share columns, through shared memory; what comes before a run is then combined with its rows.
-ScanCost scan_cost(const KernelWork& work, const Layouts& layouts, int threads) {
-  ScanCost cost;
-  if (work.scanned == 0) return cost;
-  for (const TileFrame& f : layouts.frames) {
-    if (f.map != RowMap::runs) continue;
-    cost.block_us += static_cast<double>(f.row_steps()) * kScanStepUs;
-    if (f.groups == 1) continue;
-    const double in_warp = groups_in_warp(f);
-    const double columns = static_cast<double>(f.col_steps() * f.vector);
-    cost.instructions += work.scanned + static_cast<double>(threads) * columns *
-                                            (kInstructionsOfScanStep * (std::log2(in_warp) + 1));
-    cost.block_us += static_cast<double>(f.row_steps()) * kScanStepUs + kShuffleUs;
-    if (f.groups > in_warp) cost.block_us += 3 * (kExchangeUs + kExchangeOf1024Us * threads / 1024);
-  }
-  return cost;
-}
-
 }  // namespace
 
 double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& plan,
@@ -537,7 +482,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                                      work.scanned > 0 ? work.sector_bytes / target.cache_bytes_per_s : 0);
   const double memory_us =
       work.programs * (streamed_s + work.cached_bytes / (kSharedReadRate * target.cache_bytes_per_s)) * 1e6;
-  const ScanCost scan = scan_cost(work, layouts, schedule.threads);
+  const ScanCost scan = scan_cost(work.scanned, layouts, schedule.threads);
   const double instructions = work.instructions * o.waste + scan.instructions +
                               kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
   const double multiply_adds = work.multiply_adds * o.waste;
@@ -547,9 +492,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const bool alone = blocks <= units;
   const double filled = schedule.threads / kThreadsToFill,
                filled_by_sums = filled * (alone ? std::clamp(o.elements, 1.0, kIndependent) : 1);
-  double exchange_us = threads_per_row(schedule) > 32 || columns_cross_warps(layouts)
-                           ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024
-                           : kShuffleUs;
+  double exchange_us = exchange_us_of(schedule, layouts);
   if (cluster > 1) exchange_us += kClusterUs;
   // What one block does from its start to its end, alone: its own reads at its multiprocessor's rate, too.
   double block_us = work.exchanges * exchange_us + programs_in_block / kLanesPerUs *

@@ -1,4 +1,4 @@
-// elements threads=64 threads_per_row=64; predicted 4.76 us
+// elements threads=64 threads_per_row=64; predicted 4.66 us
 // matmul_add_add_6: add_out bf16[2048,768], pb bf16[768], partial f32[2048,768,2] -> out bf16[2048,768]
 // schedule: elements threads=64 threads_per_row=64
 // tiles [2,768]: row r, column (c*64 + t)*4 + v; 2 rows, 3 vectors of 4 a thread
