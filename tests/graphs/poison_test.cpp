@@ -1,4 +1,5 @@
 // What is not used is never multiplied: padding of NaN and infinities leaves results and gradients alone.
+#include "support/draws.h"
 #include "support/poison_check.h"
 
 namespace tilewright::test {

@@ -137,7 +137,7 @@ TEST_F(Train, ASpikeIsAWarningOrTheEnd) {
   std::ofstream letters(path("letters.txt"));
   for (int i = 0; i < 20000; ++i) letters << "ab";
   letters.close();
-  const std::string spiky = "train char --data letters.txt --small --steps 60 --sample 0 --rate 2 --seed ";
+  const std::string spiky = "train char --data letters.txt --small --steps 60 --sample 0 --rate 4 --seed ";
   Outcome stopped;
   int seed = 0;
   do {
