@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=(g++ cmake make ninja-build ccache git
+build=(clang-19 g++ cmake make ninja-build ccache git
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libzip-dev libpcre2-dev libopenblas0
   llvm-19-dev libclang-19-dev libclang-cpp19-dev # the CPU backend's compiler, in the process
   gnuplot-nox                 # plots, at run time
@@ -20,7 +20,7 @@ test=(python3-pip librapidcheck-dev pkg-config
   groff-base       # reads the page of the manual
 )
 lint=(clang-tidy-19 clang-format-19 python3)
-clang=(clang-19 libclang-rt-19-dev) # what the sanitizers and libFuzzer build with
+clang=(libclang-rt-19-dev) # what the sanitizers and libFuzzer link
 docs=(python3-venv python3-clang-19)
 peers=(g++ python3-venv python3-dev) # torch.compile prints C++ for the CPU, and includes Python's headers
 

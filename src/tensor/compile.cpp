@@ -25,19 +25,12 @@ CompiledCore::~CompiledCore() = default;
 
 namespace {
 
-// Arguments, then what the function captured, with the seeds of its recording.
-std::vector<Tensor> recorded_inputs(const Specialisation& s, const std::vector<Tensor>& args,
-                                    const Location& where) {
+// Arguments, then what the function captured, with seeds that are drawn anew.
+std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args,
+                                 const std::shared_ptr<ContextState>& context, const Location& where) {
   check_kept("compile", {"captured tensor"}, s.captured, where);
   std::vector<Tensor> inputs = args;
   inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
-  return inputs;
-}
-
-// The same with seeds that are drawn anew.
-std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args,
-                                 const std::shared_ptr<ContextState>& context, const Location& where) {
-  std::vector<Tensor> inputs = recorded_inputs(s, args, where);
   for (std::size_t i : s.draws) inputs[i] = draw_seed(context, s.guards[0].device);
   return inputs;
 }
@@ -106,16 +99,16 @@ Leaves CompiledCore::call(const std::vector<Tensor>& args, const Location& where
 namespace {
 
 // An output has a function's type, memory, and is not another output.
-void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Type>& types,
-                   const runtime::Device& device, const Location& where) {
+void check_outputs(const std::vector<Tensor>& outputs, const Specialisation& s, const runtime::Device& device,
+                   const Location& where) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorImpl& t = *outputs[i].impl();
     if (t.device->name() == device.name() && t.device.get() != &device)
       throw Error(
           fmt::format("into: output {} is of another Context: make it by the one of the arguments", i),
           where);
-    if (!(t.type == types[i]) || t.device.get() != &device)
-      throw Error(fmt::format("into: output {} must be {} on {}, it is {} on {}", i, to_string(types[i]),
+    if (!(t.type == s.output(i)) || t.device.get() != &device)
+      throw Error(fmt::format("into: output {} must be {} on {}, it is {} on {}", i, to_string(s.output(i)),
                               device.name(), to_string(t.type), t.device->name()),
                   where);
     if (t.buffer->is_read_only())
@@ -141,13 +134,15 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const Structure
   check_kept("into", state_->arguments(), arguments, where);
   check_kept("into", {"output"}, outputs, where);
   const Aside aside(context, "into()", arguments, outputs, where);
-  const std::vector<Tensor> args = apart_from_recordings(arguments);
+  std::vector<Tensor> apart;
+  const bool recorded =
+      std::any_of(arguments.begin(), arguments.end(), [](const Tensor& a) { return a.impl()->trace; });
+  if (recorded) apart = apart_from_recordings(arguments);
+  const std::vector<Tensor>& args = recorded ? apart : arguments;
   const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
-  std::vector<ir::Type> types;
   std::size_t count = 0;
   const State::Ready ready = state_->as_one_program(args, context, where, [&](const Specialisation& s) {
-    types = s.range ? s.graph()->outputs : output_types(*s.recorded);
-    count = types.size() - 2 * s.checks.size();
+    count = s.outputs() - 2 * s.checks.size();
     if (outputs.size() != count)
       throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
     if (structure != nullptr && *structure != s.structure)
@@ -155,15 +150,18 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const Structure
           "into: the outputs are not built as the results are: lists of other lengths, an optional that is "
           "there or not, or another number",
           where);
-    check_outputs(outputs, types, *device, where);
+    check_outputs(outputs, s, *device, where);
     // While the function was recorded another thread may have given these away.
     check_kept("into", state_->arguments(), arguments, where);
     check_kept("into", {"output"}, outputs, where);
-    return overwrites(outputs, recorded_inputs(s, args, where));
+    check_kept("compile", {"captured tensor"}, s.captured, where);
+    return overwrites(outputs, args, s.captured);
   });
   Specialisation& s = *ready.s;
   CompiledGraph& graph = *ready.graph;
-  const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
+  std::vector<Tensor> more;
+  if (!s.captured.empty()) more = graph_inputs(s, args, context, where);
+  const std::vector<Tensor>& inputs = s.captured.empty() ? args : more;
   OutputMemory memory = at_place(where, [&] {
     return OutputMemory(outputs, args.size(), graph.compiled.overwriting, state_->arguments());
   });
@@ -171,9 +169,9 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const Structure
   in.reserve(inputs.size());
   for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
   std::vector<Tensor> checked;
-  for (std::size_t i = count; i < types.size(); ++i) {
-    out.push_back(allocate(device, types[i]));
-    checked.push_back(make_tensor(context, types[i], device, out.back()));
+  for (std::size_t i = count; i < s.outputs(); ++i) {
+    out.push_back(allocate(device, s.output(i)));
+    checked.push_back(make_tensor(context, s.output(i), device, out.back()));
   }
   at_place(where, [&] {
     run_graph_into(context, context->device(device->name()), graph, in, out, graph_options(state_->options));

@@ -8,13 +8,15 @@
 namespace tilewright::detail {
 
 std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
-                                          const std::vector<Tensor>& inputs) {
+                                          const std::vector<Tensor>& arguments,
+                                          const std::vector<Tensor>& captured) {
   std::vector<passes::Overwrite> all;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     passes::Overwrite o{static_cast<int>(i), {}};
     const TensorImpl& output = *outputs[i].impl();
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
-      const TensorImpl& input = *inputs[k].impl();
+    for (std::size_t k = 0; k < arguments.size() + captured.size(); ++k) {
+      const bool given = k < arguments.size();
+      const TensorImpl& input = *(given ? arguments[k] : captured[k - arguments.size()]).impl();
       if (!input.buffer->overlaps(*output.buffer)) continue;
       if (!input.buffer->is_same_memory(*output.buffer) || !(input.type == output.type))
         throw Error(fmt::format(

@@ -183,7 +183,9 @@ class Aside {
  public:
   Aside(const std::shared_ptr<ContextState>& context, const std::string& what,
         const std::vector<Tensor>& read, const std::vector<Tensor>& written, const Location& where);
-  ~Aside() { context_->exchange_recording(recording_); }
+  ~Aside() {
+    if (recording_) context_->exchange_recording(recording_);
+  }
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
 

@@ -41,7 +41,6 @@ std::string to_string(const Schedule& schedule) {
         text.add(schedule, ScheduleField{"threads", &Schedule::threads});
         std::apply([&](const auto&... field) { (text.add(kind, field), ...); }, Kind::fields());
         text.add(schedule, ScheduleField{"vector_bytes", &Schedule::vector_bytes});
-        text.add(schedule, ScheduleField{"streaming_stores", &Schedule::streaming_stores});
         return std::move(text).str();
       },
       schedule.kind);

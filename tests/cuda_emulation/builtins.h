@@ -96,12 +96,8 @@ inline T __ldg(const T* p) {
   return *p;
 }
 template <class T>
-inline T __ldcs(const T* p) {
+inline T __ldcg(const T* p) {
   return *p;
-}
-template <class T>
-inline void __stcs(T* p, T v) {
-  *p = v;
 }
 template <class T>
 inline T atomicAdd(T* p, T v) {
@@ -237,19 +233,6 @@ inline void ptx_sqrt_approx_f32(float& y, float x) { y = sqrtf(x); }
 inline void ptx_tanh_approx_f32(float& y, float x) { y = tanhf(x); }
 inline void ptx_rsqrt_approx_ftz_f32(float& y, float x) { y = 1.f / sqrtf(x); }
 inline void ptx_rsqrt_approx_f32(float& y, float x) { y = 1.f / sqrtf(x); }
-inline void ptx_ld_global_nc_L1__no_allocate_L2__256B_v4_u32(unsigned& x, unsigned& y, unsigned& z,
-                                                             unsigned& w, const void* p) {
-  const uint4 v = *static_cast<const uint4*>(p);
-  x = v.x, y = v.y, z = v.z, w = v.w;
-}
-inline void ptx_ld_global_L2__cache_hint_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w,
-                                                const void* p, unsigned long long) {
-  ptx_ld_global_nc_L1__no_allocate_L2__256B_v4_u32(x, y, z, w, p);
-}
-inline void ptx_st_global_L2__cache_hint_v4_u32(void* p, unsigned x, unsigned y, unsigned z, unsigned w,
-                                                unsigned long long) {
-  *static_cast<uint4*>(p) = {x, y, z, w};
-}
 inline void ptx_cp_async_cg_shared_global_L2__128B(unsigned to, const void* from, int bytes) {
   emu_copy_async(to, from, bytes, 16);
 }

@@ -28,7 +28,7 @@ TEST(Emulation, TranslatesPtxAndSharedMemory) {
 
 constexpr tile::Schedule kSchedules[] = {
     {.threads = 128, .kind = tile::ElementLoops{.threads_per_row = 128}},
-    {.threads = 128, .streaming_stores = true, .kind = tile::ElementLoops{.threads_per_row = 32}},
+    {.threads = 128, .kind = tile::ElementLoops{.threads_per_row = 32}},
     {.threads = 64, .vector_bytes = 8, .kind = tile::ElementLoops{.threads_per_row = 8}},
     {.threads = 96, .vector_bytes = 4, .kind = tile::ElementLoops{.threads_per_row = 96}},
     {.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 64, .cluster = 4}},

@@ -22,7 +22,7 @@ TEST(ShortRows, ShareAWarp) {
   const auto backend = open_emulated_cuda("sm_90a").value();
   const Rows kinds[] = {
       {"sums", [](const ir::Value& x) { return ops::sum(ops::tanh(x), {-1}); }},
-      {"softmax", [](const ir::Value& x) { return ops::softmax(x, {-1}); }},
+      {"softmax", [](const ir::Value& x) { return ops::softmax(x, -1); }},
       {"largest", [](const ir::Value& x) { return ops::argmax(x, -1); }},
   };
   int shared = 0;

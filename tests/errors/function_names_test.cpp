@@ -67,7 +67,8 @@ std::set<std::string> declared(const std::string& header) {
   return names;
 }
 
-#define TW_WRONG(function, ...) {#function, [this] { (void)tilewright::function(__VA_ARGS__); }, __FILE__}
+#define TW_WRONG(function, ...) \
+  {#function, [this] { (void)this, (void)tilewright::function(__VA_ARGS__); }, __FILE__}
 #define TW_UNDEFINED(function) TW_WRONG(function, none_)
 
 // Pointwise functions, by operands that do not meet or have no value.
@@ -173,7 +174,7 @@ std::vector<Mistake> FunctionNames::of_the_rest() const {
       TW_WRONG(repmat, x_, {2, -1}),
       TW_WRONG(repmat, x_, {Index{1} << 62, 4}),
       TW_WRONG(repmat, none_, {2}),
-      {"meshgrid", [this] { (void)meshgrid({}); }, __FILE__},
+      {"meshgrid", [] { (void)meshgrid({}); }, __FILE__},
       {"meshgrid", [this] { (void)meshgrid({at_, x_}); }, __FILE__},
       {"meshgrid", [this] { (void)meshgrid({at_, none_}); }, __FILE__},
       TW_WRONG(tril, at_),
@@ -253,7 +254,7 @@ std::vector<Mistake> FunctionNames::of_the_rest() const {
 }
 
 std::vector<Mistake> FunctionNames::of_attention() const {
-  const auto masked = [this](MaskFunction mask) { return AttentionOptions{.mask = std::move(mask)}; };
+  const auto masked = [](MaskFunction mask) { return AttentionOptions{.mask = std::move(mask)}; };
   return {
       TW_WRONG(attention, x_, x_, x_),
       TW_WRONG(attention, h_, none_, h_),

@@ -23,7 +23,6 @@ class Draw {
     s.kind = kind(1 + rng_() % (std::variant_size_v<tile::ScheduleKind> - 2));
     s.threads = of({64, 128, 128, 256, 256, 384});
     s.vector_bytes = of({4, 8, 16, 16});
-    s.streaming_stores = flag();
     if (auto* elements = std::get_if<tile::ElementLoops>(&s.kind); elements && of({0, 0, 1}) == 1)
       elements->programs = s.threads / elements->threads_per_row;
     return s;

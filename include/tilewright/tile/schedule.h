@@ -32,13 +32,15 @@ struct ScheduleField {
 struct CpuLoops {
   int unroll = 1;            // independent vector chains in flight
   bool fetch_ahead = false;  // the rows of the next program are prefetched
+  bool streaming_stores = false;  // stores bypass the caches
 
   static constexpr std::string_view kName = "cpu";
   static constexpr DotUnit kUnit = DotUnit::fma;
   // What is printed behind the name, in this order.
   static constexpr auto fields() {
     return std::tuple(ScheduleField{"unroll", &CpuLoops::unroll},
-                      ScheduleField{"fetch_ahead", &CpuLoops::fetch_ahead});
+                      ScheduleField{"fetch_ahead", &CpuLoops::fetch_ahead},
+                      ScheduleField{"streaming_stores", &CpuLoops::streaming_stores});
   }
   friend bool operator==(const CpuLoops&, const CpuLoops&) = default;
 };
@@ -225,7 +227,6 @@ using ScheduleKind = std::variant<CpuLoops, ElementLoops, MmaDot, FmaBlocks, Mma
 struct Schedule {
   int threads = 0;        // CUDA: of a block, those that compute (a multiple of 32); the CPU's pool decides
   int vector_bytes = 16;  // CUDA: widest single access
-  bool streaming_stores = false;  // stores bypass the caches
   ScheduleKind kind = {};
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

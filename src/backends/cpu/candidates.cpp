@@ -102,8 +102,9 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
   for (const bool streaming : {false, true})
     for (const int unroll : {4, 2, 8}) {
       backends::Candidate c;
-      c.schedule = {.streaming_stores = streaming,
-                    .kind = tile::CpuLoops{.unroll = unroll, .fetch_ahead = walks_again && !cached}};
+      c.schedule = {.kind = tile::CpuLoops{.unroll = unroll,
+                                           .fetch_ahead = walks_again && !cached,
+                                           .streaming_stores = streaming}};
       // A cached store first reads the line it overwrites; a streaming one makes the next reader fetch it
       // again.
       const double stored = cost.work.bytes_written;

@@ -75,7 +75,7 @@ TEST_P(KernelTest, EluOfRaggedSizes) {
 TEST_P(KernelTest, SoftmaxOfRows) {
   const tile::Schedule schedules[] = {
       {.kind = tile::CpuLoops{.unroll = 4}},
-      {.streaming_stores = true, .kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true}}};
+      {.kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true, .streaming_stores = true}}};
   for (const auto& [columns, added, from_memory] : {std::tuple<Index, Index, int>{1, 0, 0},
                                                     {1, 13, 0},
                                                     {7, 0, 0},
@@ -138,8 +138,8 @@ TEST(RowWalksTest, TheNextRowIsFetchedInTheTwoLongest) {
   };
   EXPECT_EQ(text(false, {.kind = tile::CpuLoops{.unroll = 4}}).find("fetch_ahead"), std::string::npos);
 
-  const tile::Schedule streaming{.streaming_stores = true,
-                                 .kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true}};
+  const tile::Schedule streaming{
+      .kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true, .streaming_stores = true}};
   const std::string sum = text(false, streaming), softmax = text(true, streaming);
   const auto places = [](const std::string& in, const std::vector<std::string>& parts) {
     std::vector<std::size_t> found;
@@ -165,7 +165,7 @@ TEST(RowWalksTest, TheNextRowIsFetchedInTheTwoLongest) {
 TEST(RowWalksTest, EveryOtherGoesBackwards) {
   const auto text = [&](const tile::Kernel& kernel) {
     return print_kernel(kernel,
-                        {.streaming_stores = true, .kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true}},
+                        {.kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true, .streaming_stores = true}},
                         /*lanes=*/16)
         .value()
         .text;

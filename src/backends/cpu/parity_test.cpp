@@ -62,7 +62,7 @@ TEST_P(ParityTest, EluOverARuntimeSize) {
   for (const Index n : kSizes)
     for (const bool streaming : {false, true})
       check(samples::elu(256), {.scalars = {n}},
-            {.streaming_stores = streaming, .kind = tile::CpuLoops{.unroll = 4}});
+            {.kind = tile::CpuLoops{.unroll = 4, .streaming_stores = streaming}});
 }
 
 TEST_P(ParityTest, SoftmaxOfWholeRows) {

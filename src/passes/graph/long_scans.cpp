@@ -38,10 +38,11 @@ Value scan(const ir::Op& op, Value x, Index axis) {
 }
 
 // The most elements of a scan in one program; and whether a block's threads share it, so that what is read
-// once more costs less than what is written and read again.
+// once more costs less than what is written and read again; and how many blocks keep all units busy.
 struct Limits {
   Index most = 0;
   bool totals_first = false;
+  Index busy = 0;
 };
 
 Value in_blocks(const ir::Op& op, Value x, Index axis, const Limits& limits);
@@ -59,15 +60,17 @@ const ir::Op& reduction(const ir::Op& op) {
   return &op == &ops::kCummax ? ops::kMax : ops::kMin;
 }
 
-// The divisor of a length that is nearest to kBlock, if there is one that makes a block: of `most` elements
-// at most. Multiples of 8 come first: their rows begin where accesses may.
-std::optional<Index> whole_block(Index length, Index most) {
+// The divisor of a length that is nearest to kBlock, if there is one that makes a block: of no more elements
+// than a program holds, and, where these are few blocks, of not many more than kBlock. Multiples of 8 come
+// first: their rows begin where accesses may.
+std::optional<Index> whole_block(Index length, const Limits& limits) {
   constexpr Index kLeast = 256, kAccess = 8;
   std::optional<Index> best;
   const auto far = [](Index n) {
     return std::abs(std::log2(double(n) / kBlock)) + (n % kAccess != 0 ? 2 : 0);
   };
-  for (Index n = kLeast; n <= std::min(most, length / 2); ++n)
+  const Index most = std::min({limits.most, length / 2, std::max(length / limits.busy, 2 * kBlock)});
+  for (Index n = kLeast; n <= most; ++n)
     if (length % n == 0 && (!best || far(n) < far(*best))) best = n;
   return best;
 }
@@ -99,15 +102,17 @@ Value in_blocks(const ir::Op& op, Value x, Index axis, const Limits& limits) {
   const int at = static_cast<int>(axis);
   const Index length = x.shape()[at];
   if (length <= limits.most) return scan(op, x, axis);
-  if (limits.totals_first)
-    if (const auto block = whole_block(length, limits.most)) return from_totals(op, x, axis, *block, limits);
+  const auto whole = limits.totals_first ? whole_block(length, limits) : std::nullopt;
+  if (whole) return from_totals(op, x, axis, *whole, limits);
   const Index block = std::min(kBlock, limits.most), blocks = (length + block - 1) / block;
+  // What the last block lacks is behind every element: any value will do.
+  const Value padded = ops::pad_axis(x, axis, 0, blocks * block - length);
+  if (limits.totals_first)
+    return ops::slice_axis(from_totals(op, padded, axis, block, limits), axis, {0, length});
   std::vector<Index> extents = x.shape().extents();
   extents[static_cast<std::size_t>(at)] = blocks;
   extents.insert(extents.begin() + at + 1, block);
-  // What the last block lacks is behind every element: any value will do.
-  const Value whole = ops::reshape(ops::pad_axis(x, axis, 0, blocks * block - length), Shape(extents));
-  const Value within = scan(op, whole, axis + 1);
+  const Value within = scan(op, ops::reshape(padded, Shape(extents)), axis + 1);
   const Value last = ops::select(within, axis + 1, block - 1);  // one an element of `blocks`
   // The first block has nothing before it; each other one what the blocks before it come to.
   const Value before = in_blocks(op, ops::slice_axis(last, axis, {0, blocks - 1}), axis, limits);
@@ -115,10 +120,9 @@ Value in_blocks(const ir::Op& op, Value x, Index axis, const Limits& limits) {
               others = ops::slice_axis(within, axis, {1, blocks});
   const Value rest =
       combined(op, ops::broadcast_to(ops::unsqueeze(before, axis + 1), others.shape()), others);
-  std::vector<Index> padded = x.shape().extents();
-  padded[static_cast<std::size_t>(at)] = blocks * block;
-  return ops::slice_axis(ops::reshape(ops::concat({first, ops::cast(rest, x.dtype())}, axis), Shape(padded)),
-                         axis, {0, length});
+  return ops::slice_axis(
+      ops::reshape(ops::concat({first, ops::cast(rest, x.dtype())}, axis), padded.shape()), axis,
+      {0, length});
 }
 
 }  // namespace
@@ -131,7 +135,7 @@ ir::Graph with_scans_in_blocks(const ir::Graph& graph, const tile::Target& targe
   if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_long)) return graph;
   return replace_nodes(graph, [&](const ir::Node& n, const std::vector<Value>& operands) {
     return is_long(n) ? std::optional(in_blocks(*n.op, operands[0], n.attrs.integer("axis"),
-                                                {most(n), target.shares_tiles()}))
+                                                {most(n), target.shares_tiles(), 2 * target.units}))
                       : std::nullopt;
   });
 }

@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(128) elu(const f32* __restrict__ x,
   const f32* const x_at = x + index + t * 4;
 #pragma unroll
   for (int c = 0; c < 2; ++c) {
-    x_in[c] = load_if<4, Cache::stream_constant>((c * 128 + t) * 4 < x_cols, x_at + c * 512, f32(0.0f));
+    x_in[c] = load_if<4, Cache::constant>((c * 128 + t) * 4 < x_cols, x_at + c * 512, f32(0.0f));
   }
   const int y_cols = end_inside(i64(index), 1000, 1024);
   f32* const y_at = y + index + t * 4;

@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(512) softmax(const bf16* __restrict
   const bf16* const x_at = x + index * 65536 + t * 8;
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    x_in[c] = load<8, Cache::stream_constant>(x_at + c * 16384);
+    x_in[c] = load<8, Cache::constant>(x_at + c * 16384);
   }
   f32 m = Max::identity<f32>();
 #pragma unroll

@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(256) transpose(const f32* __restric
   const f32* const x_at = x + index_2 * 8192 + index + g * 8192 + t * 4;
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
-    x_in[r] = load<4, Cache::stream_constant>(x_at + r * 131072);
+    x_in[r] = load<4, Cache::constant>(x_at + r * 131072);
   }
 
   Vec<f32, 4> transposed_x[4];

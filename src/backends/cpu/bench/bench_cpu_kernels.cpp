@@ -222,7 +222,7 @@ std::vector<Loaded> load_all(backends::Backend& backend, const Case& c, const st
   std::vector<Loaded> all;
   for (const bool streaming : {false, true})
     for (const int unroll : unrolls) {
-      Loaded l{.schedule = {.streaming_stores = streaming, .kind = tile::CpuLoops{.unroll = unroll}}};
+      Loaded l{.schedule = {.kind = tile::CpuLoops{.unroll = unroll, .streaming_stores = streaming}}};
       auto source = backend.print(c.kernel, l.schedule);
       if (!source) throw Error(source.error().message);
       if (show) fmt::print("{}\n", source->text);
@@ -266,7 +266,7 @@ void measure(backends::Backend& backend, const Case& c, const std::vector<int>& 
     const double us = median(l.us), best = *std::min_element(l.us.begin(), l.us.end());
     fmt::print("{:22} unroll {} {:9} {:9.1f} us (best {:8.1f}) {:6.1f} GB/s", c.name,
                std::get<tile::CpuLoops>(l.schedule.kind).unroll,
-               l.schedule.streaming_stores ? "streaming" : "", us, best, c.bytes / us / 1e3);
+               std::get<tile::CpuLoops>(l.schedule.kind).streaming_stores ? "streaming" : "", us, best, c.bytes / us / 1e3);
     if (!cached) fmt::print("  {:.2f} of copy", c.bytes / us / (copy.bytes / median(copy_us)));
     if (cached) fmt::print("  best {:5.2f} ns a vector of 16", best / (1 << 11) * 1e3);
     if (c.flops > 0) fmt::print("  {:6.1f} GFLOP/s", c.flops / us / 1e3);

@@ -115,7 +115,7 @@ void LoopAnalysis::analyse_access(int i) {
   if (instr(i).kind == Instr::Kind::compute && shape_.other >= 0 && n.access.stride[shape_.other].is(0) &&
       n.window.row_conditions.empty())
     n.along_other = false;
-  if (instr(i).kind == Instr::Kind::effect && k_.schedule.streaming_stores && n.along_vec)
+  if (instr(i).kind == Instr::Kind::effect && k_.kind.streaming_stores && n.along_vec)
     n.streams = n.access.stride[shape_.vec].is(1);
 }
 

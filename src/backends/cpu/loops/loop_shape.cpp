@@ -150,7 +150,7 @@ int wanted_copies(const KernelText& k, const LoopPart& part) {
   // A block of random words is four vectors.
   for (int i : part.instrs)
     if (part.at(i).kind == Instr::Kind::compute && part.at(i).op->kind == OpKind::random) return 4;
-  const bool from_memory = k.schedule.streaming_stores || k.kind.fetch_ahead;
+  const bool from_memory = k.kind.streaming_stores || k.kind.fetch_ahead;
   return accumulates || from_memory || vector_operations(part) > kShortOperations ? most : (most + 1) / 2;
 }
 

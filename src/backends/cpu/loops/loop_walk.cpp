@@ -66,7 +66,7 @@ void LoopWalk::print_columns_outside() {
 // in one stream of reads a core, 58 in four; docs/notes/2026-11-21-cpu-memory-probe.md). 0: side by side.
 Index LoopWalk::streams_apart(const Amount& whole) const {
   constexpr Index kPage = 4096;
-  const bool from_memory = k_.schedule.streaming_stores || k_.kind.fetch_ahead;
+  const bool from_memory = k_.kind.streaming_stores || k_.kind.fetch_ahead;
   if (!from_memory || shape_.vec_outside || shape_.copies < 2 || !whole.is(shape_.vec_count)) return 0;
   if (shape_.vec_count % (static_cast<Index>(shape_.copies) * k_.lanes) != 0) return 0;
   const Index apart = shape_.vec_count / shape_.copies;

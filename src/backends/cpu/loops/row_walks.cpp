@@ -24,7 +24,7 @@ bool is_load(const Instr& i) { return i.kind == Instr::Kind::compute && i.op->ki
 double duration(const KernelText& k, const ElementLoop& loop) {
   double sum = kLoopOverhead;
   for (const LoopPart& part : split_by_reduced_axis(loop)) sum += vector_operations(part);
-  if (k.schedule.streaming_stores)
+  if (k.kind.streaming_stores)
     for (const Instr& i : loop.body)
       if (i.kind == Instr::Kind::effect && i.op->kind == OpKind::store) sum += kStreamedStore;
   return sum;

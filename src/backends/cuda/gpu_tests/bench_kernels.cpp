@@ -53,17 +53,10 @@ void* make_view(Backend& backend, const tile::ViewParam& v, unsigned seed) {
   return address;
 }
 
-// What the model proposes, and its first choices with streaming stores.
+// What the model proposes.
 std::vector<backends::Candidate> schedules_for(const Backend& backend, const tile::Kernel& kernel) {
   std::vector<backends::Candidate> all = backend.candidates(kernel);
   std::erase_if(all, [](const auto& c) { return !c.refusal.empty(); });
-  const std::size_t proposed = std::min<std::size_t>(all.size(), 3);
-  for (std::size_t i = 0; i < proposed; ++i) {
-    backends::Candidate c = all[i];
-    c.schedule.streaming_stores = true;
-    c.predicted_us = 0;
-    all.push_back(c);
-  }
   return all;
 }
 

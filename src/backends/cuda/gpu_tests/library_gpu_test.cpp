@@ -96,7 +96,7 @@ TEST_F(LibraryCalls, AreRecordedBesideKernels) {
   const auto program = [&](const tile::Schedule& schedule) {
     const auto source = backend_->print(kernel, schedule);
     const auto binary = backend_->compile(kernel, *source);
-    return std::move(*backend_->load(kernel, *source, *binary));
+    return *backend_->load(kernel, *source, *binary);
   };
   const auto calls = backend_->library_candidates(kernel);
   ASSERT_FALSE(calls.empty());

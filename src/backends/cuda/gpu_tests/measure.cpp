@@ -142,12 +142,10 @@ void measure_copies(Gpu& gpu) {
   };
   const unsigned sms = static_cast<unsigned>(gpu.context.limits().multiprocessors);
   for (const auto& [name, unroll] : {std::pair{"copy_normal_4", 4u},
-                                     {"copy_stream_4", 4u},
+                                     {"copy_in_turn_4", 4u},
+                                     {"copy_constant_2", 2u},
                                      {"copy_constant_4", 4u},
-                                     {"copy_stream_constant_2", 2u},
-                                     {"copy_stream_constant_4", 4u},
-                                     {"copy_stream_constant_8", 8u},
-                                     {"copy_keep_4", 4u}}) {
+                                     {"copy_constant_8", 8u}}) {
     for (unsigned threads : {256u, 512u}) {
       kernel(name, {.grid = {static_cast<unsigned>(kBytes / (16 * unroll * threads)), 1, 1},
                     .block = {threads, 1, 1}});

@@ -23,10 +23,7 @@ std::unique_ptr<backends::Backend> open_backend() {
 
 constexpr tile::Schedule kOddSchedules[] = {
     {.threads = 128, .kind = tile::ElementLoops{.threads_per_row = 32}},
-    {.threads = 64,
-     .vector_bytes = 8,
-     .streaming_stores = true,
-     .kind = tile::ElementLoops{.threads_per_row = 8}},
+    {.threads = 64, .vector_bytes = 8, .kind = tile::ElementLoops{.threads_per_row = 8}},
     {.threads = 96, .vector_bytes = 4, .kind = tile::ElementLoops{.threads_per_row = 96}},
     {.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 64, .cluster = 4}},
     {.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 64, .stages = 2}},

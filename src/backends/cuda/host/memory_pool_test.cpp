@@ -50,7 +50,7 @@ TEST_F(Pool, MergesFreedNeighboursIntoOneBlock) {
   MemoryPool pool(*context_);
   std::vector<Buffer> buffers;
   buffers.reserve(4);
-  for (int i = 0; i < 4; ++i) buffers.push_back(std::move(*pool.allocate(16 * kMiB, a_->get())));
+  for (int i = 0; i < 4; ++i) buffers.push_back(*pool.allocate(16 * kMiB, a_->get()));
   const auto start = buffers[0].address();
   EXPECT_EQ(pool.stats().driver_allocations, 1u);  // all cut from one 64 MiB segment
   buffers[2].reset();

@@ -139,8 +139,7 @@ TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedTe
   const tile::ViewParam& p = kernel_.views[view];
   std::vector<TypedText> indices(operands.begin(), operands.begin() + p.rank());
   need("memory");
-  const bool read_only = !facts_.is_written(op.param);
-  std::string text = fmt::format("load<1{}>({} + {}).v[0]", read_only ? ", Cache::constant" : "",
+  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op),
                                  names_.view(op.param), view_offset(op.param, indices));
   if (is_narrow_float(p.dtype)) {
     need("convert");
@@ -197,19 +196,9 @@ std::string ExpressionPrinter::base_offset(const Access& access) {
   return offset.str();
 }
 
-// Data that is read once leaves no trace in the caches; what other rows or blocks read too stays.
-std::string ExpressionPrinter::load_cache(const Op& op, Part part, const TileFrame& frame) const {
-  const auto view = static_cast<std::size_t>(op.param);
-  if (facts_.is_written(op.param)) return "";
-  const bool once = facts_.loads_of_view.at(op.param) == 1 && loop_depth_ == 0;
-  const bool whole_line = frame.vector * static_cast<int>(size_bytes(kernel_.views[view].dtype)) <= 16;
-  const bool large = part == Part::all || (part == Part::cols && frame.rows == 1);
-  return once && whole_line && large && facts_.loads_own_elements(kernel_, op) ? ", Cache::stream_constant"
-                                                                               : ", Cache::constant";
-}
-
-std::string ExpressionPrinter::store_cache() const {
-  return schedule_.streaming_stores ? "<Cache::stream>" : "";
+// What nobody writes while the kernel runs goes by the read-only path.
+std::string ExpressionPrinter::load_cache(const Op& op) const {
+  return facts_.is_written(op.param) ? "" : ", Cache::constant";
 }
 
 // Elements from the view's origin to one element.
@@ -237,7 +226,7 @@ TypedText ExpressionPrinter::scalar_load(const Op& op) {
   const Access access(kernel_, ranges_, op);
   const DType dtype = access.view().dtype;
   const std::string offset = base_offset(access);
-  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op, Part::one, TileFrame{}),
+  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op),
                                  names_.view(access.op().param), offset);
   if (is_narrow_float(dtype)) text = fmt::format("to_f32({})", text);
   std::string guard;

@@ -27,8 +27,7 @@ class ExpressionPrinter : PrinterState {
   std::string stride_text(const Access& access, int dim);
   std::string dim_text(const tile::Dim& dim);
   std::string view_offset(int view, const std::vector<TypedText>& indices);
-  std::string load_cache(const tile::Op& op, Part part, const TileFrame& frame) const;
-  std::string store_cache() const;
+  std::string load_cache(const tile::Op& op) const;
 
  private:
   TypedText op_expr(const tile::Op& op, const std::vector<TypedText>& operands);

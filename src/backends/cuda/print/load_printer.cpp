@@ -194,7 +194,7 @@ void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
   // Pieces of a tile come in turn since registers hold no more of them: ptxas moves loads of memory that
   // nobody writes from piece to piece, and spills what they load.
   const bool in_turn = piece_ && part == Part::all;
-  const std::string cache = in_turn ? ", Cache::stream" : expressions_.load_cache(*in.op, part, loop.frame);
+  const std::string cache = in_turn ? ", Cache::in_turn" : expressions_.load_cache(*in.op);
   const bool vectors = part == Part::all || part == Part::cols;
   const std::string row_condition = b.rows && (part == Part::all || part == Part::rows)
                                         ? between(row_text(loop), b.first_row, b.end_row)

@@ -72,7 +72,7 @@ TypedText ElementPrinter::gathered_vector(PrintedLoop& loop, std::size_t i,
   const Op& op = *loop.plan->body[i].op;
   const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(op.param)];
   const std::vector<TypedText> indices(operands.begin(), operands.begin() + view.rank());
-  const std::string cache = facts_.is_written(op.param) ? "" : ", Cache::constant";
+  const std::string cache = expressions_.load_cache(op);
   const std::string at =
       fmt::format("{} + {}", names_.view(op.param), expressions_.view_offset(op.param, indices));
   need("memory");

@@ -267,7 +267,7 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
     const std::string stored = is_narrow_float(dtype)
                                    ? fmt::format("cast<{}>({})", element_type(dtype), value.text)
                                    : fmt::format("{}({})", element_type(dtype), value.text);
-    const std::string text = fmt::format("store{}({}, Vec<{}, 1>{{{{{}}}}});", expressions_.store_cache(), p,
+    const std::string text = fmt::format("store({}, Vec<{}, 1>{{{{{}}}}});", p,
                                          element_type(dtype), stored);
     out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
     return;
@@ -279,9 +279,9 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
     std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);
     if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
     if (a.element_step.empty())
-      out_.line("store_between{}({}, {}, {}, {});", expressions_.store_cache(), first, end, p, value);
+      out_.line("store_between({}, {}, {}, {});", first, end, p, value);
     else
-      out_.line("store_strided{}({}, {}, {}, {}, {});", expressions_.store_cache(), first, end, p,
+      out_.line("store_strided({}, {}, {}, {}, {});", first, end, p,
                 a.element_step, value);
     return;
   }
@@ -290,9 +290,9 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
   const std::string all =
       join_conditions({guard, viewed ? between(col, b.first_col, b.end_col) : std::string()});
   if (all.empty())
-    out_.line("store{}({}, {});", expressions_.store_cache(), p, value);
+    out_.line("store({}, {});", p, value);
   else
-    out_.line("store_if{}({}, {}, {});", expressions_.store_cache(), all, p, value);
+    out_.line("store_if({}, {}, {});", all, p, value);
 }
 
 }  // namespace tilewright::cuda

@@ -70,7 +70,6 @@ class Candidates {
     tile::Schedule s{.threads = threads,
                      .vector_bytes = static_cast<int>(
                          std::min<Index>(16, std::max(main_.vector * main_.access_bytes, least_bytes_))),
-                     .streaming_stores = streams(),
                      .kind = kind};
     const auto plan = evaluate(s);
     if (!plan || work_.exchanges == 0 || work_.loops || threads != kind.threads_per_row ||
@@ -102,19 +101,6 @@ class Candidates {
     }
     found_.push_back(std::move(c));
     return plan;
-  }
-
-  // What is stored is not read back soon when it exceeds the second-level cache: it need not displace what
-  // is. On an H200 this was worth 3 to 14 % on every kernel of docs/notes/2026-11-21-first-h200.md.
-  bool streams() const {
-    double bytes = 0;
-    tile::for_each_op(kernel_.body, [&](const tile::Op& op) {
-      if (op.kind == tile::OpKind::store) {
-        const tile::TileType& t = kernel_.type(op.operands[0]);
-        bytes += static_cast<double>(t.size()) * static_cast<double>(size_bytes(t.dtype)) * work_.programs;
-      }
-    });
-    return bytes > 0.5 * static_cast<double>(target_.cache_bytes);
   }
 
   // One row a program: all threads along it; short ones a warp each, several programs to a block; those that

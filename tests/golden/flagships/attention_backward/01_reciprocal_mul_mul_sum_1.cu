@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(256) reciprocal_mul_mul_sum_1(f32* 
   const bf16* const of_at = of + first_row * 128 + g * 128 + t * 8;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    of_in[r] = load<8, Cache::stream_constant>(of_at + r * 2048);
+    of_in[r] = load<8, Cache::constant>(of_at + r * 2048);
   }
   bf16* const mul_out_at = mul_out + first_row * 128 + g * 128 + t * 8;
   f32 sum_of_matmul_out[2];

@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(128) cast_0(f8e4m3* __restrict__ tr
   const f8e4m3* const b_at = b + first_row + first_column * 4096 + g * 4096 + t * 16;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    b_in[r] = load<16, Cache::stream_constant>(b_at + r * 131072);
+    b_in[r] = load<16, Cache::constant>(b_at + r * 131072);
   }
 
   Vec<f8e4m3, 16> transposed_b[2];

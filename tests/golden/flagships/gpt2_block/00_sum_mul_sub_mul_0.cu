@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(256) sum_mul_sub_mul_0(bf16* __rest
   const bf16* const x_at = x + first_row * 768 + g * 768 + t * 8;
 #pragma unroll
   for (int c = 0; c < 3; ++c) {
-    x_in[c] = load_if<8, Cache::stream_constant>(g < x_rows, x_at + c * 256, bf16{0x0});
+    x_in[c] = load_if<8, Cache::constant>(g < x_rows, x_at + c * 256, bf16{0x0});
   }
   f32 sum_of_x;
   sum_of_x = Sum::identity<f32>();

@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int c = 0; c < 16; ++c) {
-          x_in[r][c] = load<2, Cache::stream_constant>(x_at + r * 6144 + c * 8);
+          x_in[r][c] = load<2, Cache::constant>(x_at + r * 6144 + c * 8);
         }
       }
       Vec<bf16, 2> ob_in[16];

@@ -1,6 +1,6 @@
-// elements threads=64 threads_per_row=64 streaming_stores=true; predicted 13.7 us
+// elements threads=64 threads_per_row=64; predicted 13.7 us
 // mul_sub_shl_shr_0: w i8[4096,2048] -> reshape_out bf16[4096,2,2048]
-// schedule: elements threads=64 threads_per_row=64 streaming_stores=true
+// schedule: elements threads=64 threads_per_row=64
 // tiles [1,1024]: column (c*64 + t)*16 + v; 1 rows, 1 vectors of 16 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(64) mul_sub_shl_shr_0(bf16* __restr
   for (int v = 0; v < 16; ++v) {
     reshape_out_out.v[v] = w_bf16.v[v];
   }
-  store<Cache::stream>(reshape_out_at, from_f32<bf16>(reshape_out_out));
+  store(reshape_out_at, from_f32<bf16>(reshape_out_out));
 }
 
 }  // namespace tw

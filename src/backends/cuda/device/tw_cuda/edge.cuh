@@ -35,14 +35,14 @@ TW_DEVICE void load_cut(Vec<T, N>& vector, int first, int end, const T* p) {
     if (i >= first && i < end) vector.v[i] = load<1, kCache>(p + i).v[0];
   }
 }
-template <Cache kCache = Cache::normal, class T, int N>
+template <class T, int N>
 TW_DEVICE void store_between(int first, int end, T* p, const Vec<T, N>& value) {
   if (first <= 0 && end >= N) {
-    store<kCache>(p, value);
+    store(p, value);
   } else {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      if (i >= first && i < end) store<kCache>(p + i, Vec<T, 1>{{value.v[i]}});
+      if (i >= first && i < end) store(p + i, Vec<T, 1>{{value.v[i]}});
     }
   }
 }
@@ -55,11 +55,11 @@ TW_DEVICE Vec<T, N> load_strided(int first, int end, const T* p, i64 step, T fil
   for (int i = 0; i < N; ++i) out.v[i] = i >= first && i < end ? load<1, kCache>(p + i * step).v[0] : fill;
   return out;
 }
-template <Cache kCache = Cache::normal, class T, int N>
+template <class T, int N>
 TW_DEVICE void store_strided(int first, int end, T* p, i64 step, const Vec<T, N>& value) {
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    if (i >= first && i < end) store<kCache>(p + i * step, Vec<T, 1>{{value.v[i]}});
+    if (i >= first && i < end) store(p + i * step, Vec<T, 1>{{value.v[i]}});
   }
 }
 

@@ -1,4 +1,4 @@
-// Global memory: vector loads and stores of up to 16 bytes an access, with cache hints, masks and conversion
+// Global memory: vector loads and stores of up to 16 bytes an access, with masks and conversion
 // to f32.
 #pragma once
 
@@ -6,20 +6,15 @@
 
 namespace tw {
 
-// What the caches should do with the line.
+// The way of a load. All leave the caches to the hardware: lines that are marked as the first to go (.cs,
+// L1::no_allocate) give way to whatever other kernels left in L2, for good.
 enum class Cache {
-  normal,           // as the hardware likes
-  constant,         // nobody writes it while the kernel runs: the read-only path (ld.global.nc)
-  stream,           // touched once: first to leave the caches (.cs)
-  stream_constant,  // both, and not in L1; L2 fetches 256 bytes at once
-  keep,             // wanted again soon: last to leave L2
+  normal,
+  constant,  // nobody writes the memory while the kernel runs: the read-only path (ld.global.nc)
+  in_turn,   // past L1 (.cg), and where the text says: ptxas moves loads of the read-only path
 };
 
 namespace detail {
-
-// An L2 policy as createpolicy.fractional.L2::evict_last (fraction 1) makes it; the value CUTLASS passes as a
-// cache hint.
-inline constexpr u64 kEvictLast = 0x14f0000000000000ull;
 
 template <int kBytes>
 struct Word;
@@ -49,38 +44,10 @@ template <Cache kCache, class W>
 TW_DEVICE W load_word(const W* p) {
   if constexpr (kCache == Cache::constant) {
     return __ldg(p);
-  } else if constexpr (kCache == Cache::stream) {
-    return __ldcs(p);
-  } else if constexpr (kCache == Cache::stream_constant && sizeof(W) == 16) {
-    uint4 r;
-    asm("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
-        : "l"(p));
-    return r;
-  } else if constexpr (kCache == Cache::stream_constant) {
-    return __ldg(p);
-  } else if constexpr (kCache == Cache::keep && sizeof(W) == 16) {
-    uint4 r;
-    asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
-                 : "l"(p), "l"(kEvictLast)
-                 : "memory");
-    return r;
+  } else if constexpr (kCache == Cache::in_turn) {
+    return __ldcg(p);
   } else {
     return *p;
-  }
-}
-
-template <Cache kCache, class W>
-TW_DEVICE void store_word(W* p, W value) {
-  if constexpr (kCache == Cache::stream || kCache == Cache::stream_constant) {
-    __stcs(p, value);
-  } else if constexpr (kCache == Cache::keep && sizeof(W) == 16) {
-    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(p), "r"(value.x),
-                 "r"(value.y), "r"(value.z), "r"(value.w), "l"(kEvictLast)
-                 : "memory");
-  } else {
-    *p = value;
   }
 }
 
@@ -105,7 +72,7 @@ TW_DEVICE Vec<T, N> load(const T* p) {
   return bit_cast<Vec<T, N>>(words);
 }
 
-template <Cache kCache = Cache::normal, class T, int N>
+template <class T, int N>
 TW_DEVICE void store(T* p, const Vec<T, N>& value) {
   constexpr int kBytes = int(sizeof(T)) * N;
   using W = typename detail::Word<detail::access_bytes<kBytes>>::type;
@@ -115,7 +82,7 @@ TW_DEVICE void store(T* p, const Vec<T, N>& value) {
   };
   const Words words = bit_cast<Words>(value);
 #pragma unroll
-  for (int i = 0; i < kAccesses; ++i) detail::store_word<kCache>(reinterpret_cast<W*>(p) + i, words.w[i]);
+  for (int i = 0; i < kAccesses; ++i) reinterpret_cast<W*>(p)[i] = words.w[i];
 }
 
 // As load/store where `in_bounds`; elsewhere `fill`, and no access.
@@ -127,9 +94,9 @@ TW_DEVICE Vec<T, N> load_if(bool in_bounds, const T* p, T fill) {
   for (int i = 0; i < N; ++i) out.v[i] = fill;
   return out;
 }
-template <Cache kCache = Cache::normal, class T, int N>
+template <class T, int N>
 TW_DEVICE void store_if(bool in_bounds, T* p, const Vec<T, N>& value) {
-  if (in_bounds) store<kCache>(p, value);
+  if (in_bounds) store(p, value);
 }
 
 // The first `count` of N elements, one access each; `fill` for the rest. For ends that a vector would
@@ -141,11 +108,11 @@ TW_DEVICE Vec<T, N> load_first(int count, const T* p, T fill) {
   for (int i = 0; i < N; ++i) out.v[i] = i < count ? load<1, kCache>(p + i).v[0] : fill;
   return out;
 }
-template <Cache kCache = Cache::normal, class T, int N>
+template <class T, int N>
 TW_DEVICE void store_first(int count, T* p, const Vec<T, N>& value) {
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    if (i < count) store<kCache>(p + i, Vec<T, 1>{{value.v[i]}});
+    if (i < count) store(p + i, Vec<T, 1>{{value.v[i]}});
   }
 }
 

@@ -8,7 +8,7 @@ using tw::u8;
 
 // kUnroll accesses of 16 bytes a thread in flight; a block covers blockDim · kUnroll · 16 bytes at a time. n
 // is a multiple of 16.
-template <Cache kLoad, Cache kStore, int kUnroll>
+template <Cache kLoad, int kUnroll>
 __device__ void copy(const u8* from, u8* to, u64 n) {
   const u64 chunk = u64(blockDim.x) * 16 * kUnroll;
   for (u64 base = blockIdx.x * chunk; base < n; base += gridDim.x * chunk) {
@@ -22,22 +22,20 @@ __device__ void copy(const u8* from, u8* to, u64 n) {
 #pragma unroll
     for (int i = 0; i < kUnroll; ++i) {
       const u64 here = at + u64(i) * blockDim.x * 16;
-      if (here < n) tw::store<kStore>(to + here, held[i]);
+      if (here < n) tw::store(to + here, held[i]);
     }
   }
 }
 
-#define COPY(NAME, LOAD, STORE, UNROLL)                                                   \
+#define COPY(NAME, LOAD, UNROLL)                                                          \
   extern "C" __global__ void __launch_bounds__(512) NAME(const u8* from, u8* to, u64 n) { \
-    copy<Cache::LOAD, Cache::STORE, UNROLL>(from, to, n);                                 \
+    copy<Cache::LOAD, UNROLL>(from, to, n);                                               \
   }
-COPY(copy_normal_4, normal, normal, 4)
-COPY(copy_stream_4, stream, stream, 4)
-COPY(copy_constant_4, constant, stream, 4)
-COPY(copy_stream_constant_2, stream_constant, stream, 2)
-COPY(copy_stream_constant_4, stream_constant, stream, 4)
-COPY(copy_stream_constant_8, stream_constant, stream, 8)
-COPY(copy_keep_4, keep, keep, 4)
+COPY(copy_normal_4, normal, 4)
+COPY(copy_in_turn_4, in_turn, 4)
+COPY(copy_constant_2, constant, 2)
+COPY(copy_constant_4, constant, 4)
+COPY(copy_constant_8, constant, 8)
 
 // Rows of 32 bytes as 16 + 8 + 4 + 2 and one byte of a pair; the last byte of each row stays as it was.
 extern "C" __global__ void copy_widths(const u8* from, u8* to, int n) {

@@ -1,5 +1,5 @@
 // wgmma_b2b threads=128 rounds=overlapped; predicted 36.1 us
-// lt_take_take_where_0: lengths i64[16], q bf16[16,8,8,128], table i64[2048], k bf16[2048,8,64,128], v bf16[2048,8,64,128] -> out bf16[16,8,8,128]
+// take_take_lt_where_0: lengths i64[16], q bf16[16,8,8,128], table i64[2048], k bf16[2048,8,64,128], v bf16[2048,8,64,128] -> out bf16[16,8,8,128]
 // schedule: wgmma_b2b threads=128 rounds=overlapped
 // tiles [64,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [64,32]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 4 vectors of 2 a thread
@@ -18,7 +18,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const i64* __restrict__ lengths, const bf16* __restrict__ q, const i64* __restrict__ table, const bf16* __restrict__ k, const bf16* __restrict__ v_, bf16* __restrict__ out, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
+extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const i64* __restrict__ lengths, const bf16* __restrict__ q, const i64* __restrict__ table, const bf16* __restrict__ k, const bf16* __restrict__ v_, bf16* __restrict__ out, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using q_block = Block<bf16, 64, 128, Major::k>;

@@ -1,5 +1,5 @@
 // wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 288 us
-// sub_ge_le_bit_and_0: q bf16[16,16384,128], k bf16[16,16384,128], v bf16[16,16384,128] -> out bf16[16,16384,128]
+// sub_le_ge_bit_and_0: q bf16[16,16384,128], k bf16[16,16384,128], v bf16[16,16384,128] -> out bf16[16,16384,128]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -16,7 +16,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v_, bf16* __restrict__ out, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v_, bf16* __restrict__ out, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using q_block = Block<bf16, 128, 128, Major::k>;
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
         Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
         tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, first_row, program_2);
         q_state.next();
-        const i32 index = max(0, first_row - 1023) / 128;
+        const i32 index = max(first_row - 1023, 0) / 128;
         const i32 first_ = index * 128;
         const i32 index_5 = (program_1 * 128 - 896) + 127;
         const i32 index_6 = max(index_5 - first_, 0) / 128;
@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
       const i32 program_1 = 127 - program / 16;
       const i32 program_2 = program % 16;
       const i32 first_row = program_1 * 128;
-      const i32 index = max(0, first_row - 1023) / 128;
+      const i32 index = max(first_row - 1023, 0) / 128;
       const i32 first_ = index * 128;
       const i32 end = first_row + 128;
       const i32 index_2 = (program_1 * 128 - 127) + 128;
@@ -159,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
                 const i32 index_9 = row_index + (index_8 + ((c * 4 + t) * 2 + v)) * -1;
-                const f32 masked_scores_2 = index_9 >= 0 && index_9 <= 1023 ? scores[r][c].v[v] : -infinity();
+                const f32 masked_scores_2 = index_9 <= 1023 && index_9 >= 0 ? scores[r][c].v[v] : -infinity();
                 max_of_scores[r] = max(max_of_scores[r], masked_scores_2);
                 masked_scores[r][c].v[v] = masked_scores_2;
               }
