@@ -46,14 +46,24 @@ double floor_s(const passes::Compiled& compiled, const tile::Target& target) {
   return seconds;
 }
 
+// What a core loses where results do not fit the caches: kernels of any size are made for those that do, and
+// fetch each line that they overwrite.
+double lost_by_stores_s(const ir::Graph& graph, const tile::Target& target) {
+  double bytes = 0;
+  for (const ir::Type& type : output_types(graph)) bytes += passes::bytes_of(type);
+  return target.cache_holds(bytes) ? 0 : bytes / target.memory_bytes_per_s;
+}
+
 // Whether kernels of any size lose so much a call that its own are worth compiling: that takes as long as
 // thousands of such losses. On a GPU, where no kernel of any size was measured, all that is longer than what
 // a launch hides.
-bool is_worth_compiling(const passes::Compiled& any_size, const tile::Target& target) {
+bool is_worth_compiling(const ir::Graph& graph, const passes::Compiled& any_size,
+                        const tile::Target& target) {
   constexpr double kLittle_s = 5e-6;
   const double seconds = floor_s(any_size, target);
-  return target.ends_anywhere ? seconds * lost_share(any_size.plan) > kLittle_s
-                              : seconds > 2 * target.launch_s;
+  return target.ends_anywhere
+             ? std::max(seconds * lost_share(any_size.plan), lost_by_stores_s(graph, target)) > kLittle_s
+             : seconds > 2 * target.launch_s;
 }
 
 }  // namespace
@@ -92,7 +102,7 @@ class SizeFamily::Member {
       return nullptr;
     }
     there->target = target_;
-    if (share_ == Share::unless_slower && is_worth_compiling(*there, target_)) {
+    if (share_ == Share::unless_slower && is_worth_compiling(graph_, *there, target_)) {
       why_not_ = "its own kernels are faster";
       return nullptr;
     }

@@ -44,7 +44,9 @@ struct Specialisation {
   CompileTimes times;
   std::shared_ptr<CompiledGraph> graph() const { return programs.empty() ? nullptr : programs[0].graph; }
   // Of the program as recorded, or, where it serves a range, at the sizes of the last call.
-  std::size_t outputs() const { return range ? programs[0].graph->outputs.size() : recorded->outputs().size(); }
+  std::size_t outputs() const {
+    return range ? programs[0].graph->outputs.size() : recorded->outputs().size();
+  }
   const ir::Type& output(std::size_t i) const {
     return range ? programs[0].graph->outputs[i] : recorded->type(recorded->outputs()[i]);
   }

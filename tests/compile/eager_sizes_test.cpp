@@ -218,6 +218,22 @@ TEST_P(EagerSizes, LargeProgramsThatLoopOrMultiplyHaveTheirOwn) {
   EXPECT_EQ(builds(), small) << "small ones share";
 }
 
+// Kernels of any size store as what the caches hold is stored.
+TEST_P(EagerSizes, ResultsThatTheCachesDoNotHoldHaveTheirOwn) {
+  if (std::string(GetParam()) == "reference") return;  // nothing is large to it
+  ctx_.state()->device(GetParam()).target.cache_bytes = 1 << 16;
+  const auto run = [&](Index n) { return exp(ctx_.full({n}, 0.5)); };
+  run(100);
+  for (const Index n : {100000, 100001}) {
+    const std::size_t before = builds();
+    run(n);
+    EXPECT_GT(builds(), before) << n;
+  }
+  const std::size_t before = builds();
+  for (const Index n : {101, 102, 100001}) run(n);
+  EXPECT_EQ(builds(), before);
+}
+
 TEST_P(EagerSizes, ANumberIsAnArgument) {
   const Tensor x = ctx_.from(std::vector<float>{-1.5f, 0.25f, 2, -0.5f}, {4});
   const auto all = [&](double v) {

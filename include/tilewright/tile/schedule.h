@@ -30,8 +30,8 @@ struct ScheduleField {
 
 // CPU: vector loops, shared out among the threads of a pool.
 struct CpuLoops {
-  int unroll = 1;            // independent vector chains in flight
-  bool fetch_ahead = false;  // the rows of the next program are prefetched
+  int unroll = 1;                 // independent vector chains in flight
+  bool fetch_ahead = false;       // the rows of the next program are prefetched
   bool streaming_stores = false;  // stores bypass the caches
 
   static constexpr std::string_view kName = "cpu";

@@ -120,9 +120,8 @@ Value in_blocks(const ir::Op& op, Value x, Index axis, const Limits& limits) {
               others = ops::slice_axis(within, axis, {1, blocks});
   const Value rest =
       combined(op, ops::broadcast_to(ops::unsqueeze(before, axis + 1), others.shape()), others);
-  return ops::slice_axis(
-      ops::reshape(ops::concat({first, ops::cast(rest, x.dtype())}, axis), padded.shape()), axis,
-      {0, length});
+  return ops::slice_axis(ops::reshape(ops::concat({first, ops::cast(rest, x.dtype())}, axis), padded.shape()),
+                         axis, {0, length});
 }
 
 }  // namespace

@@ -266,7 +266,8 @@ void measure(backends::Backend& backend, const Case& c, const std::vector<int>& 
     const double us = median(l.us), best = *std::min_element(l.us.begin(), l.us.end());
     fmt::print("{:22} unroll {} {:9} {:9.1f} us (best {:8.1f}) {:6.1f} GB/s", c.name,
                std::get<tile::CpuLoops>(l.schedule.kind).unroll,
-               std::get<tile::CpuLoops>(l.schedule.kind).streaming_stores ? "streaming" : "", us, best, c.bytes / us / 1e3);
+               std::get<tile::CpuLoops>(l.schedule.kind).streaming_stores ? "streaming" : "", us, best,
+               c.bytes / us / 1e3);
     if (!cached) fmt::print("  {:.2f} of copy", c.bytes / us / (copy.bytes / median(copy_us)));
     if (cached) fmt::print("  best {:5.2f} ns a vector of 16", best / (1 << 11) * 1e3);
     if (c.flops > 0) fmt::print("  {:6.1f} GFLOP/s", c.flops / us / 1e3);

@@ -26,8 +26,8 @@ std::vector<unsigned char> copied_by(const std::string& kernel, const std::vecto
 
 TEST(GpuCopyKernels, MoveEveryByte) {
   const auto bytes = random_bytes((std::size_t{3} << 20) + 16 * 77);
-  for (const char* kernel : {"copy_normal_4", "copy_in_turn_4", "copy_constant_2", "copy_constant_4",
-                             "copy_constant_8"}) {
+  for (const char* kernel :
+       {"copy_normal_4", "copy_in_turn_4", "copy_constant_2", "copy_constant_4", "copy_constant_8"}) {
     EXPECT_TRUE(copied_by(kernel, bytes, {.grid = {50, 1, 1}, .block = {512, 1, 1}}) == bytes) << kernel;
   }
   EXPECT_TRUE(copied_by("copy_async", bytes, {.grid = {50, 1, 1}, .block = {256, 1, 1}}) == bytes);

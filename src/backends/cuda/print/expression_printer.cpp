@@ -139,8 +139,8 @@ TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedTe
   const tile::ViewParam& p = kernel_.views[view];
   std::vector<TypedText> indices(operands.begin(), operands.begin() + p.rank());
   need("memory");
-  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op),
-                                 names_.view(op.param), view_offset(op.param, indices));
+  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(op.param),
+                                 view_offset(op.param, indices));
   if (is_narrow_float(p.dtype)) {
     need("convert");
     text = fmt::format("to_f32({})", text);
@@ -226,8 +226,8 @@ TypedText ExpressionPrinter::scalar_load(const Op& op) {
   const Access access(kernel_, ranges_, op);
   const DType dtype = access.view().dtype;
   const std::string offset = base_offset(access);
-  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op),
-                                 names_.view(access.op().param), offset);
+  std::string text =
+      fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(access.op().param), offset);
   if (is_narrow_float(dtype)) text = fmt::format("to_f32({})", text);
   std::string guard;
   for (int dim = 0; dim < access.rank(); ++dim) {

@@ -267,8 +267,7 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
     const std::string stored = is_narrow_float(dtype)
                                    ? fmt::format("cast<{}>({})", element_type(dtype), value.text)
                                    : fmt::format("{}({})", element_type(dtype), value.text);
-    const std::string text = fmt::format("store({}, Vec<{}, 1>{{{{{}}}}});", p,
-                                         element_type(dtype), stored);
+    const std::string text = fmt::format("store({}, Vec<{}, 1>{{{{{}}}}});", p, element_type(dtype), stored);
     out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
     return;
   }
@@ -281,8 +280,7 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
     if (a.element_step.empty())
       out_.line("store_between({}, {}, {}, {});", first, end, p, value);
     else
-      out_.line("store_strided({}, {}, {}, {}, {});", first, end, p,
-                a.element_step, value);
+      out_.line("store_strided({}, {}, {}, {}, {});", first, end, p, a.element_step, value);
     return;
   }
   // A tile's own ragged end was checked around the whole vector.
