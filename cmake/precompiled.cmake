@@ -1,7 +1,7 @@
 # tw_precompiled(<target> library|test|tool|command): the target's units begin with headers of others that most of them read, parsed
-# once for all: a sixth of the time of compiling. Only where sources are compiled in units (cmake/units.cmake) and the build is ours: elsewhere, in the
-# presets dev, asan and tsan and in a user's project, each source reads what it includes, and `make lint` finds one that lacks an
-# #include (scripts/check_units.py).
+# once for all: a sixth of the time of compiling. Only where sources are compiled in units (cmake/units.cmake) and the build is ours:
+# in the preset dev and in a user's project each source reads what it includes, and `make lint` finds one that lacks an #include
+# (scripts/check_units.py).
 # They are compiled as what reads them is: a library's by -O2 -fPIC -fvisibility=hidden, a command's by -O2 -fPIE, a tool's (another
 # program with a command line, of ours or of the tests) and a test's by TW_LESS_OPTIMIZATION -fPIE.
 set(TW_PRECOMPILED_library <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <cstdint> <cstdlib> <cstring> <filesystem>

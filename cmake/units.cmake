@@ -1,7 +1,7 @@
 # tw_units(<target>): where CMAKE_UNITY_BUILD is on, the target's sources are compiled several at once. Half of what a source of
 # this project costs is the standard library's headers, which a unit reads once. A unit holds sources of one folder, at most
 # eight of them: one that changes is compiled again with its neighbours, in a few seconds. A folder with one source joins the folder
-# around it. So neighbours keep their local names apart; the presets dev, asan and tsan compile each source alone, and
+# around it. So neighbours keep their local names apart; the preset dev compiles each source alone, and
 # `make lint` (scripts/check_units.py) finds what would not compile so.
 function(tw_units target)
   if(NOT CMAKE_UNITY_BUILD)

@@ -43,7 +43,7 @@ struct Specialisation {
   double compile_ms = 0;
   CompileTimes times;
   std::shared_ptr<CompiledGraph> graph() const { return programs.empty() ? nullptr : programs[0].graph; }
-  // Of the program as recorded, or, where it serves a range, at the sizes of the last call.
+  // The program's outputs as recorded; where it serves a range, at the sizes of the last call.
   std::size_t outputs() const {
     return range ? programs[0].graph->outputs.size() : recorded->outputs().size();
   }

@@ -133,8 +133,8 @@ TEST_F(Scans, AreLoweredToStripsThatRegistersHold) {
   }
 }
 
-// Longer than a block holds: blocks that divide the length are read for what they come to, then scanned from
-// there; of others, scans of blocks are combined afterwards. Integers that f32 holds exactly.
+// Longer than a block holds: blocks are read for what they come to, then scanned from there. A length that no
+// block divides (40009 is a prime) is padded. Integers that f32 holds exactly.
 TEST_F(Scans, OfLongAxesAreRight) {
   test::GraphRunner runner("emulated:sm_90a");
   for (const auto& [dtype, shape, axis] : {std::tuple<DType, Shape, Index>{DType::f32, {100000}, 0},
