@@ -61,7 +61,7 @@ function(tw_test name target)
     set_tests_properties(${name} PROPERTIES COST ${TW_SECONDS_${name}})
   endif()
   set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
-    "TILEWRIGHT_DRAWS=path_list_append:${TW_DRAWS};TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${PROJECT_BINARY_DIR}/test-cache")
+    "TILEWRIGHT_DRAWS=path_list_append:${TW_DRAWS};TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${PROJECT_BINARY_DIR}/test-cache;LSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp")
 endfunction()
 
 # Tests and tools are compiled more often than they run long: Clang's -O0 takes half the time of its -O1. For g++ -Og is the quickest:
