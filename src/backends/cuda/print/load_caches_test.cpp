@@ -1,4 +1,4 @@
-// By which way loads go, and what stores leave in the caches.
+// By which way loads go, and that stores carry no cache hint.
 #include "backends/cuda/cuda_backend.h"
 
 #include <tilewright/tile/text.h>
@@ -8,8 +8,7 @@
 namespace tilewright::cuda {
 namespace {
 
-// 65,536 programs write 4,096 elements each of a tensor, as much as no cache holds: what one tensor has
-// there, and what the second had.
+// 65,536 programs add 4,096 elements each of `x` to `out`, 1 GiB that no cache holds.
 constexpr const char* kUpdate =
     "kernel @kernel(%out: view<f32,[268435456],strides=[1],align=256>, %x: "
     "view<f32,[268435456],strides=[1],align=256>) grid(65536) {\n"

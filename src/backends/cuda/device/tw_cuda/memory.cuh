@@ -1,5 +1,4 @@
-// Global memory: vector loads and stores of up to 16 bytes an access, with masks and conversion
-// to f32.
+// Global memory: vector loads and stores of up to 16 bytes an access, with masks and conversion to f32.
 #pragma once
 
 #include "tw_cuda/convert.cuh"
