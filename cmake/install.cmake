@@ -41,7 +41,10 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tilewrightConfig.cmake.i
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/tilewrightConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 file(RELATIVE_PATH prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" prefix ${prefix})
-configure_file(${CMAKE_CURRENT_LIST_DIR}/tilewright.pc.in ${PROJECT_BINARY_DIR}/package/tilewright.pc @ONLY)
+foreach(name tilewright tilewright-static)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
+endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/package/tilewrightConfig.cmake ${PROJECT_BINARY_DIR}/package/tilewrightConfigVersion.cmake
   DESTINATION ${package} COMPONENT development)
-install(FILES ${PROJECT_BINARY_DIR}/package/tilewright.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+install(FILES ${PROJECT_BINARY_DIR}/package/tilewright.pc ${PROJECT_BINARY_DIR}/package/tilewright-static.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

@@ -50,7 +50,7 @@ target_link_libraries(tw_flags INTERFACE tw_options fmt::fmt Threads::Threads)
 # tw_test(<name> <target> ARGUMENTS...): a ctest. It finds the NVRTC that scripts/setup.sh may have put into .cache, and the
 # environment's before it; what it compiles is cached in the build folder, not in the user's. Of what is drawn at random it tries
 # one of TW_DRAWS (tests/support/draws.h), unless the environment says another number: `make test-long` says 1.
-set(TW_DRAWS 4)
+set(TW_DRAWS 6)
 
 # Tests that take long are begun first, so that no core waits at the end; in a fresh clone ctest knows of no times but these.
 include(${CMAKE_CURRENT_LIST_DIR}/test_seconds.cmake)

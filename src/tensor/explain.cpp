@@ -1,6 +1,7 @@
 // explain(): kernels with their floors, guards, recompiles, and why neighbours were not fused.
 #include "tensor/explain.h"
 
+#include "base/safe_file.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "runtime/measured_target.h"
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 namespace tilewright::detail {
 
@@ -297,11 +297,12 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
   return out;
 }
 
-std::vector<std::string> dump_stages(const SpecialisationReport& report, const std::string& folder) {
-  namespace fs = std::filesystem;
+std::vector<std::string> dump_stages(const SpecialisationReport& report, const std::string& folder,
+                                     const Location& where) {
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw Error(fmt::format("cannot make the folder {}: {}", folder, error.message()));
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw Error(fmt::format("dump_stages: cannot make the folder {}: {}", folder, error.message()), where);
   std::vector<std::string> paths;
   const auto write = [&](const std::string& stem, const char* ending, const std::string& text) {
     std::string path = folder + "/" + stem + ending;
@@ -309,10 +310,8 @@ std::vector<std::string> dump_stages(const SpecialisationReport& report, const s
     for (int copy = 2; std::find(paths.begin(), paths.end(), path) != paths.end(); ++copy)
       path = fmt::format("{}/{}_{}{}", folder, stem, copy, ending);
     paths.push_back(path);
-    std::ofstream to(paths.back(), std::ios::binary);
-    to << text;
-    to.flush();
-    if (!to) throw Error("cannot write " + paths.back());
+    if (Status written = write_safely(path, text, {.durable = false}); !written)
+      throw Error("dump_stages: " + written.error().message, where);
   };
   for (const Stage stage : {Stage::graph, Stage::fused})
     write(std::string(name(stage)), ".tw", stage_text(report, stage));

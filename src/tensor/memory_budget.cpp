@@ -30,7 +30,10 @@ Held held_by(const ir::Graph& graph, const std::vector<passes::Overwriting>& ove
   return held;
 }
 
-std::string megabytes(Index bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6); }
+std::string amount(Index bytes) {
+  return bytes < 1'000'000 ? fmt::format("{} bytes", bytes)
+                           : fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6);
+}
 
 }  // namespace
 
@@ -66,8 +69,8 @@ passes::Compiled lowered_within(const ir::Graph& graph, const GraphOptions& opti
         "arguments, {} of results and {} of temporaries, with {} launches repeated. Give it as much, or call "
         "it "
         "with less at once",
-        budget, needed, megabytes(held.arguments), megabytes(held.results),
-        megabytes(compiled.plan.arena_bytes), compiled.memory->repeated));
+        budget, needed, amount(held.arguments), amount(held.results),
+        amount(compiled.plan.arena_bytes), compiled.memory->repeated));
   }
 }
 

@@ -154,7 +154,7 @@ struct RandomMask {
 };
 
 // Atoms with random numbers, their complements, and combinations of two such.
-RandomMask random_mask(std::mt19937& random, const Sizes& s, int depth) {
+RandomMask random_mask(std::mt19937_64& random, const Sizes& s, int depth) {
   const auto below = [&](Index n) { return static_cast<Index>(random() % static_cast<unsigned>(n)); };
   const Index offset = below(s.keys + s.queries) - s.queries;
   if (depth > 0) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/open_device.h"
+#include "support/random_numbers.h"
 
 #include <tilewright/tilewright.hpp>
 
@@ -71,10 +72,10 @@ inline Expected on_the_host(const Problem& p) {
   return e;
 }
 
-inline std::vector<float> normal(Index count, std::mt19937& random, float spread = 1) {
-  std::normal_distribution<float> d(0, spread);
+inline std::vector<float> normal(Index count, std::mt19937_64& random, float spread = 1) {
+  RandomNormals d(spread);
   std::vector<float> out(static_cast<std::size_t>(count));
-  for (float& v : out) v = d(random);
+  for (float& v : out) v = static_cast<float>(d(random));
   return out;
 }
 
@@ -82,7 +83,7 @@ inline std::vector<float> normal(Index count, std::mt19937& random, float spread
 class AttentionProblems : public ::testing::TestWithParam<const char*> {
  protected:
   Context ctx_{{.device = GetParam(), .cache_directory = ""}};
-  std::mt19937 random_{17};
+  std::mt19937_64 random_{17};
 
   Problem problem(const Sizes& s, float spread = 1) {
     const Index kv = s.batch * s.heads / s.shared * s.keys;

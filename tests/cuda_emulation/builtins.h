@@ -375,9 +375,6 @@ inline void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
   emu_tma_of(0, to, map, barrier, x, y, z, w);
 }
 // Here no cache is cold.
-inline void ptx_cp_async_bulk_prefetch_tensor_2d_L2_global_tile(const void*, int, int) {}
-inline void ptx_cp_async_bulk_prefetch_tensor_3d_L2_global_tile(const void*, int, int, int) {}
-inline void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const void*, int, int, int, int) {}
 // clang-format off: the translation looks for a name after a space
 inline void ptx_cp_async_bulk_tensor_2d_shared__cluster_global_tile_mbarrier__complete_tx__bytes_multicast__cluster(
     unsigned to, const void* map, unsigned barrier, unsigned short blocks, int x, int y) {

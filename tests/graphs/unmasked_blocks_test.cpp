@@ -6,6 +6,7 @@
 #include "ops/ops.h"
 #include "passes/pipeline.h"
 #include "support/h200_target.h"
+#include "support/random_numbers.h"
 
 #include <gtest/gtest.h>
 
@@ -111,12 +112,11 @@ class BlockBoundsOfEachKind : public testing::Test {
     compiled_ = passes::run_pipeline(graph_of(mask), target);
     ASSERT_EQ(compiled_.plan.kernels.size(), keys == Keys::shared ? 3U : 2U);
     memory_.clear();
-    std::mt19937 random{3};
-    std::uniform_real_distribution<double> even(-2, 2);
+    std::mt19937_64 random{3};
     for (const tile::PlanBuffer& b : compiled_.plan.buffers) {
       memory_.emplace_back(static_cast<std::size_t>(b.elements) * size_bytes(b.dtype) / sizeof(Line) + 1);
       for (Index e = 0; b.dtype == DType::bf16 && e < b.elements; ++e)
-        store_f64(at(memory_.size() - 1, e), b.dtype, even(random));
+        store_f64(at(memory_.size() - 1, e), b.dtype, test::random_between(random, -2, 2));
     }
     if (weights_.empty()) weigh();
   }

@@ -188,6 +188,11 @@ def main():
             (made / file).write_text((EXAMPLES / "installed" / file).read_text())
         run("make", "-C", made, f"CXX={compiler}", PKG_CONFIG_PATH=f"{moved}/lib/pkgconfig")
         check_fit(made / "fit")
+        run("make", "-C", made, "-B", f"CXX={compiler}", "PACKAGE=tilewright-static", PKG_CONFIG_PATH=f"{moved}/lib/pkgconfig")
+        check_fit(made / "fit")
+        if "libtilewright" in run("readelf", "-d", made / "fit"):
+            raise SystemExit("package: tilewright-static still needs libtilewright.so")
+        run("make", "-C", made, "-B", f"CXX={compiler}", PKG_CONFIG_PATH=f"{moved}/lib/pkgconfig")
 
         check_what_is_said_of_backends(moved, made / "fit", compiler)
     print("package: installed, used, moved, used again")

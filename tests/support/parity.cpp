@@ -11,6 +11,8 @@
 #include <memory>
 #include <random>
 
+#include "support/random_numbers.h"
+
 namespace tilewright::test {
 
 using tile::Kernel;
@@ -103,8 +105,7 @@ double odd_value(DType dtype, std::mt19937_64& engine) {
 }
 
 void fill_random(Memory& memory, int view, const ParityOptions& options, std::mt19937_64& engine) {
-  std::normal_distribution<double> normal(0, options.scale);
-  std::uniform_real_distribution<double> share(0, 1);
+  RandomNormals normal(options.scale);
   const DType dtype = memory.dtype();
   const auto given = options.ranges.find(view);
   const bool has_range = given != options.ranges.end();
@@ -112,13 +113,12 @@ void fill_random(Memory& memory, int view, const ParityOptions& options, std::mt
                                           : dtype == DType::boolean ? std::pair(0.0, 1.0)
                                           : dtype == DType::u8      ? std::pair(0.0, 100.0)
                                                                     : std::pair(-100.0, 100.0);
-  std::uniform_real_distribution<double> even(range.first, range.second);
   for (Index i = 0; i < memory.elements(); ++i) {
     if (is_float(dtype)) {
-      const bool odd = share(engine) < options.odd_share;
+      const bool odd = random_share(engine) < options.odd_share;
       store_f64(memory.at(i), dtype,
                 odd         ? odd_value(dtype, engine)
-                : has_range ? even(engine)
+                : has_range ? random_between(engine, range.first, range.second)
                             : normal(engine));
     } else {
       const auto low = static_cast<Index>(range.first);

@@ -87,6 +87,16 @@ int with_output_written(int code) {
   return code == 0 ? 1 : code;
 }
 
+// CLI11's own form of --help-all lists the subcommands of a subcommand and leaves out their options.
+void print_all_help(const CLI::App& app, const std::string& above) {
+  const std::string path = above.empty() ? app.get_name() : above + " " + app.get_name();
+  // A command that was asked for by name: its help is what help() of those above it gives.
+  if (const auto asked = app.get_subcommands(); !asked.empty()) return print_all_help(*asked.front(), path);
+  fmt::print("{}\n", app.help(above));
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    print_all_help(*sub, path);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Tilewright: tensor programs, and how far they are from what the hardware allows."};
   app.name("tw");
@@ -116,6 +126,9 @@ int run(int argc, char** argv) {
     return 0;
   } catch (const CLI::RuntimeError& error) {
     return error.get_exit_code();  // a subcommand that has said everything itself
+  } catch (const CLI::CallForAllHelp&) {
+    print_all_help(app, "");
+    return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const tilewright::Error& error) {

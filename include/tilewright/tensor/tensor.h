@@ -239,13 +239,15 @@ class Context {
 
   Tensor empty(const Shape& shape, DType dtype = DType::f32,
                const Location& where = Location::current());  // any bytes
-  // 0, 1 or `value` in every element. Throws Error where the type does not hold the value.
+  // 0, 1 or `value` in every element. An integer type takes the whole part of the value, and throws Error
+  // where that lies beyond its limits or is no number; bool is whether it is not 0; a float type rounds it,
+  // beyond its largest number to infinity (f8e4m3, which has none, to its largest).
   Tensor zeros(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor ones(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
               const Location& where = Location::current());
   Tensor scalar(double value, DType dtype = DType::f32, const Location& where = Location::current());
-  // 0, 1, … n-1. This and randint throw Error where an integer type does not hold the largest of them.
+  // 0, 1, … n-1, none where n is negative. This and randint throw Error where an integer type does not hold the largest of them.
   Tensor arange(Index n, DType dtype = DType::i64, const Location& where = Location::current());
   // start, start + step, … up to `stop`, which is not among them: ceil((stop - start) / step) numbers, none
   // where that is negative. Of whole numbers exact; with a real one each is start + i · step in f64, rounded

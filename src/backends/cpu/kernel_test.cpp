@@ -3,12 +3,14 @@
 #include "backends/cpu/print/printer.h"
 #include "backends/cpu/testing.h"
 
-#include <tilewright/base/philox.h>
 #include <tilewright/tile/builder.h>
 
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
+
+#include "support/random_numbers.h"
 
 namespace tilewright::cpu {
 namespace {
@@ -18,9 +20,9 @@ using tile::Monoid;
 using tile::Value;
 
 std::vector<float> random_floats(std::size_t n, int seed) {
+  std::mt19937_64 engine(static_cast<std::uint64_t>(seed));
   std::vector<float> v(n);
-  for (std::size_t i = 0; i < n; ++i)
-    v[i] = 4 * uniform_f32(philox4x32(static_cast<std::uint64_t>(seed), i)[0]) - 2;
+  for (float& x : v) x = static_cast<float>(test::random_between(engine, -2, 2));
   return v;
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "support/random_numbers.h"
 #include "support/sample_kernels.h"
 
 namespace tilewright::reference {
@@ -26,8 +27,8 @@ class Buffer {
       : dtype_(dtype), bytes_(static_cast<std::size_t>(count) * size_bytes(dtype)) {}
   static Buffer random(DType dtype, Index count, unsigned seed, double scale = 1) {
     Buffer buffer(dtype, count);
-    std::mt19937 engine(seed);
-    std::normal_distribution<double> normal(0, scale);
+    std::mt19937_64 engine(seed);
+    test::RandomNormals normal(scale);
     for (Index i = 0; i < count; ++i) buffer.set(i, normal(engine));
     return buffer;
   }

@@ -33,12 +33,14 @@ Result<DotUse> find_dots(const Kernel& kernel, const tile::Schedule& schedule) {
   } else {
     if (!dot) return dot.error();
     use.dot = *dot;
-    if (unit == DotUnit::wgmma) use.loads = find_tile_loads(kernel, *dot->dot);
   }
   if (store_stages(schedule) == 0) return use;
   auto results = find_tile_stores(kernel, use.dot ? *use.dot->dot : *use.b2b->dots.back().op);
   if (!results) return results.error();
   use.results = std::move(*results);
+  const auto stages = kFetchStages * static_cast<Index>(use.results.size());
+  if (use.dot && use.results[0].by_engine && store_stages(schedule) >= stages)
+    use.loads = find_tile_loads(kernel, *use.dot->dot);
   return use;
 }
 

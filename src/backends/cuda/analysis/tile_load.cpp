@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kWidestElement = 4;  // of those that a map names (tensor_map.cpp)
 
-// Scalars that the fetching thread can compute before the product: arithmetic on program ids, arguments and
+// Scalars that are known before the product: arithmetic on program ids, arguments and
 // numbers.
 bool is_known_early(const OperandReader& reader, ValueId v) {
   const Op* op = reader.maker(v);
@@ -47,7 +47,7 @@ std::vector<TileLoad> find_tile_loads(const Kernel& kernel, const Op& dot) {
     const int last = op.tile_dims[1], first = op.tile_dims[0];
     const bool by_rows = view.strides[static_cast<std::size_t>(last)] == tile::Dim{1, -1};
     const int inner = by_rows ? last : first;
-    const Index along = shape[by_rows ? 1 : 0], across = shape[by_rows ? 0 : 1];
+    const Index across = shape[by_rows ? 0 : 1];
     if (!why_no_tensor_map(view, inner).empty() || size_bytes(view.dtype) > kWidestElement ||
         !std::all_of(op.operands.begin(), op.operands.end(),
                      [&](ValueId v) { return is_known_early(reader, v); }))
@@ -57,9 +57,7 @@ std::vector<TileLoad> find_tile_loads(const Kernel& kernel, const Op& dot) {
                      .block = plane_block(kernel, {.view = op.param,
                                                    .dims = {inner, by_rows ? first : last},
                                                    .box = {panel, std::min(across, kPieceRows)},
-                                                   .is_exact = true}),
-                     .panels = ceil_div(along, panel),
-                     .blocks = ceil_div(across, kPieceRows)});
+                                                   .is_exact = true})});
   }
   return found;
 }

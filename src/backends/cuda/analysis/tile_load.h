@@ -1,6 +1,5 @@
-// What a tile's epilogue loads for all of its elements, and the copy engine can bring while the tile is
-// multiplied, to the cache or to shared memory: plain blocks of views, at places that the program and the
-// arguments decide.
+// What a tile's epilogue loads for all of its elements, and the copy engine can bring to shared memory: plain
+// blocks of views, at places that the program and the arguments decide.
 #pragma once
 
 #include "backends/cuda/analysis/tensor_operand.h"
@@ -10,8 +9,6 @@ namespace tilewright::cuda {
 struct TileLoad {
   const tile::Op* op = nullptr;
   TensorBlock block;  // a panel of 128 bytes by 64 rows, as results leave
-  Index panels = 0;   // along the contiguous axis
-  Index blocks = 0;   // along the other
 };
 
 // The loads behind `dot`'s loop, or before it, of tiles of its result's shape; others wait for memory

@@ -419,9 +419,6 @@ inline constexpr Index kPingpongRegisters = 224;
 // anywhere, and rows that warps send because they are not aligned (send_rows). With more in all than are
 // left, 250 to 2,000 bytes were spilled, else none to 48 (docs/notes/2026-11-28-small-kernels.md).
 inline constexpr Index kAddressRegisters = 4, kRowSenderRegisters = 20;
-// Blocks of a product's depth before its end at which the loads of its epilogue are brought to the cache: of
-// 128x192x64 12,000 cycles, in which memory brings a multiprocessor's share of 200 KB. Predicted.
-inline constexpr Index kPrefetchedAhead = 16;
 // An exponential that two steps of a back-to-back matmul read is kept: it takes the place of what it is
 // computed from.
 inline constexpr double kKeptFlops = 8;

@@ -220,10 +220,8 @@ class Planner {
   // The first load that can come to the stages by which the loop's result leaves, or -1: its pieces must look
   // as the result's do, and its place be known in front of the product.
   int find_fetched(const ElementLoop& loop, ThreadLayout layout) {
-    const Index stages = kFetchStages * static_cast<Index>(dots_.results.size());
-    if (!dots_.dot || store_stages(schedule_) < stages) return -1;
+    if (dots_.loads.empty()) return -1;
     const TileStore& result = dots_.results[0];
-    if (!result.by_engine) return -1;
     for (const Instr& in : loop.body) {
       if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::load) continue;
       const auto load = std::find_if(dots_.loads.begin(), dots_.loads.end(),

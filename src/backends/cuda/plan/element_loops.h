@@ -26,8 +26,7 @@ struct Pieces {
 };
 
 inline constexpr Index kHalvesOfPiece = 2;  // rows of a thread in a piece
-// Pieces of a tile that come while one is computed, and how many stages these want for each result.
-inline constexpr Index kFetchedPieces = 2, kFetchStages = 3;
+inline constexpr Index kFetchedPieces = 2;  // pieces of a tile that come while one is computed
 
 struct ElementLoops {
   std::map<const printer::ElementLoop*, Pieces> pieces;  // of loops that have such

@@ -14,7 +14,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16* __restrict__ transpose_out, const bf16* __restrict__ ow, bf16* __restrict__ add_out, const bf16* __restrict__ x, const bf16* __restrict__ ob, const __grid_constant__ TensorMap transpose_out_map, const __grid_constant__ TensorMap ow_map, const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap add_out_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16* __restrict__ transpose_out, const bf16* __restrict__ ow, bf16* __restrict__ add_out, const bf16* __restrict__ x, const bf16* __restrict__ ob, const __grid_constant__ TensorMap transpose_out_map, const __grid_constant__ TensorMap ow_map, const __grid_constant__ TensorMap add_out_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using A = Block<bf16, 128, 64, Major::k>;
@@ -34,9 +34,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
         const i32 program_0 = point.x;
         const i32 first_column = program_0 * 128;
         for (i64 depth = 0; depth < 768; depth += 64) {
-          if (depth == 0) {
-            tma_prefetch_panels<2, 64, 2, 64>(x_map, first_column, first_row);
-          }
           Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
           tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, transpose_out_map, full, i32(depth), first_row);
           tma_load_panels<2, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, ow_map, full, first_column, i32(depth));

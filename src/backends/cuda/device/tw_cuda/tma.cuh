@@ -69,30 +69,6 @@ TW_DEVICE void tma_multicast(u16 blocks, u32 to, const TensorMap& map, Barrier& 
       : "memory");
 }
 
-// One panel into the second-level cache.
-TW_DEVICE void tma_prefetch(const TensorMap& map, i32 x, i32 y) {
-  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(&map), "r"(x), "r"(y)
-               : "memory");
-}
-TW_DEVICE void tma_prefetch(const TensorMap& map, i32 x, i32 y, i32 z) {
-  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x),
-               "r"(y), "r"(z)
-               : "memory");
-}
-TW_DEVICE void tma_prefetch(const TensorMap& map, i32 x, i32 y, i32 z, i32 w) {
-  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(&map), "r"(x),
-               "r"(y), "r"(z), "r"(w)
-               : "memory");
-}
-// kPanels panels side by side along the contiguous dimension, and kBlocks of them of kRows along the next.
-template <int kPanels, int kElements, int kBlocks, int kRows, class... Index>
-TW_DEVICE void tma_prefetch_panels(const TensorMap& map, i32 x, i32 y, Index... outer) {
-#pragma unroll
-  for (int p = 0; p < kPanels; ++p)
-#pragma unroll
-    for (int b = 0; b < kBlocks; ++b) tma_prefetch(map, x + p * kElements, y + b * kRows, outer...);
-}
-
 // kPanels panels side by side along the contiguous dimension, kBytes each.
 template <int kPanels, int kBytes, int kElements, class... Index>
 TW_DEVICE void tma_load_panels(u32 to, const TensorMap& map, Barrier& barrier, i32 x, Index... outer) {

@@ -39,19 +39,7 @@ void WgmmaDot::print_fetching(const Step& loop) {
   for (const Step& s : loop.body[0])
     if (s.kind == Step::Kind::scalar)
       for (ValueId v : s.op->operands) foresight_.print(v);
-  for (const TileLoad& l : plan_.dots.loads)
-    for (ValueId v : l.op->operands) foresight_.print(v);
-  if (dot_->trips == 0) print_prefetches();
   open_dot_loop(*loop.op);
-  if (dot_->trips > 0 && plan_.dots.loads.size() > (plan_.elements.fetched >= 0 ? 1 : 0)) {
-    const Index before = std::max<Index>(0, dot_->trips - kPrefetchedAhead);
-    out_.open("if ({} == {})", names_.value(loop.op->blocks[0].args[0]),
-              (IndexText(expressions_.scalar(loop.op->operands[0]).text) +
-               times(integer(before), expressions_.scalar(loop.op->operands[2]).text))
-                  .str());
-    print_prefetches();
-    out_.close();
-  }
   for (const Step& s : loop.body[0])
     if (s.kind == Step::Kind::scalar) k_.scalars().print_scalar(*s.op);
   out_.write("Barrier& full = refill(pipeline, state, A::bytes + B::bytes);");
@@ -59,21 +47,6 @@ void WgmmaDot::print_fetching(const Step& loop) {
   print_block_loads({"B", "b_blocks", "state", "full", k_.map_name(1)}, dot_->b, plan_.maps[1]);
   out_.write("state.next();");
   out_.close();
-}
-
-// What the tile's epilogue loads, into the cache.
-void WgmmaDot::print_prefetches() {
-  for (std::size_t i = 0; i < plan_.dots.loads.size(); ++i) {
-    const TileLoad& l = plan_.dots.loads[i];
-    if (plan_.elements.fetched == static_cast<int>(i)) continue;
-    std::vector<std::string> at;
-    at.reserve(l.block.dims.size());
-    for (int d : l.block.dims)
-      at.push_back(
-          expressions_.as_type(expressions_.scalar(l.op->operands[static_cast<std::size_t>(d)]), "i32"));
-    out_.line("tma_prefetch_panels<{}, {}, {}, {}>({}, {});", l.panels, l.block.box[0], l.blocks,
-              l.block.box[1], k_.map_name(kOperandMaps + i), fmt::join(at, ", "));
-  }
 }
 
 // Warpgroups that multiply one tile begin it together; those that have their own pass over the blocks of the

@@ -17,7 +17,6 @@ class WgmmaDot final : public Wgmma {
 
  private:
   void print_fetching(const Step& loop);
-  void print_prefetches();
   void print_turn(const Op& loop);
   void print_rounds(const Op& op);
 };
