@@ -103,7 +103,7 @@ std::string roofline_caption(const RunRecord& run, const std::string& device, st
                              const Ceilings& ceilings) {
   std::string text = fmt::format("Dashed: ceilings ({}). Points: medians, a workload's name at its fastest.",
                                  ceilings.source);
-  if (leaves_out_sizes(run, device)) text += " Of a workload at four sizes or more the largest is shown.";
+  if (leaves_out_sizes(run, device)) text += " Where a workload's size was swept, the largest is shown.";
   if (points < representative_rows(run, device).size())
     text += " Workloads without arithmetic are not on this chart.";
   return text;

@@ -39,8 +39,10 @@ struct Dot {
 };
 
 // The dots of a line with their contenders' names: those that are too close for names between them have
-// theirs together, in their order, behind the last or, where there is no room, before the first.
-std::string draw_dots(std::vector<Dot> dots, double y, double left, const SeriesStyles& styles) {
+// theirs together, in their order, behind the last or, where there is no room, before the first. Where there is
+// none there either, they are added to `key`.
+std::string draw_dots(std::vector<Dot> dots, double y, double left, const SeriesStyles& styles,
+                      std::vector<std::string>& key) {
   constexpr double kGap = 10, kCharacter = 6.2;
   std::stable_sort(dots.begin(), dots.end(), [](const Dot& a, const Dot& b) { return a.x < b.x; });
   std::string svg;
@@ -64,6 +66,11 @@ std::string draw_dots(std::vector<Dot> dots, double y, double left, const Series
     } else if (before - width(text) >= free_from) {
       svg += fmt::format("<text class='name' x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text>\n", before,
                          y + 4, escape_html(text));
+    } else {
+      for (std::size_t i = first; i < end; ++i) {
+        const std::string& name = dots[i].row->contender;
+        if (std::find(key.begin(), key.end(), name) == key.end()) key.push_back(name);
+      }
     }
   }
   return svg;
@@ -77,6 +84,7 @@ std::string fitting(const std::string& name) {
 struct Drawing {
   std::string body;  // SVG elements
   double height = 0;
+  std::vector<std::string> key;  // contenders without a name beside one of their dots
 };
 
 Drawing draw_shares(const Workloads& workloads, const SeriesStyles& styles) {
@@ -90,6 +98,7 @@ Drawing draw_shares(const Workloads& workloads, const SeriesStyles& styles) {
   const auto at = [&](double share) { return names + std::min(share, high) / high * span; };
   const auto middle = [](std::size_t line) { return kHead + kLine * (static_cast<double>(line) + 0.5); };
   std::string body;
+  std::vector<std::string> key;
   for (int percent = 0; percent <= 100; percent += 20) {
     const double x = at(percent / 100.0);
     body += svg_line(percent == 100 ? "line ceiling strong" : "grid", {x, kHead}, {x, bottom});
@@ -108,9 +117,9 @@ Drawing draw_shares(const Workloads& workloads, const SeriesStyles& styles) {
     std::vector<Dot> dots;
     for (const auto& [line, row] : workloads.dots)
       if (line == i) dots.push_back({at(*row->roofline), row});
-    body += draw_dots(std::move(dots), middle(i), names, styles);
+    body += draw_dots(std::move(dots), middle(i), names, styles, key);
   }
-  return {body, bottom + 26};
+  return {body, bottom + 26, std::move(key)};
 }
 
 }  // namespace
@@ -122,10 +131,11 @@ Chart share_chart(const RunRecord& run, const std::string& device, const SeriesS
   return {fmt::format("Share of the roofline, {}", device),
           fmt::format("Medians of calls. 100 % is the least time that the ceilings allow for the compulsory "
                       "work{}.",
-                      workloads.sweeps ? "; of a workload at four sizes or more the largest is shown" : ""),
+                      workloads.sweeps ? "; where a workload's size was swept, the largest is shown" : ""),
           fmt::format("<svg viewBox='0 0 {} {:.0f}' role='img' aria-label='share of the roofline' "
                       "xmlns='http://www.w3.org/2000/svg'>\n{}</svg>\n",
-                      kChartWidth, drawing.height, drawing.body)};
+                      kChartWidth, drawing.height, drawing.body),
+          drawing.key};
 }
 
 std::string share_picture(const RunRecord& run, const std::string& title) {
