@@ -48,11 +48,15 @@ std::string linear(Draft& d, const std::string& x, const std::string& name, Inde
   return y;
 }
 
+std::string scaled_loss(Draft& d, const std::string& loss) {
+  return d.dtype() == DType::f16 ? d.add("mul", {loss, "1024"}) : loss;
+}
+
 std::string mse_loss(Draft& d, const std::string& y, const Shape& shape) {
   const std::string target = d.input("target", shape);
   const std::string value = d.ours("mean", {d.ours("square", {d.ours("sub", {y, target})})}, {{"keep", "0"}});
   d.torch(value, fmt::format("F.mse_loss({}, {})", y, target));
-  return value;
+  return scaled_loss(d, value);
 }
 
 namespace {
