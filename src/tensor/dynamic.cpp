@@ -65,8 +65,8 @@ void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir:
     const int rank = arguments[static_cast<std::size_t>(d.argument)].shape.rank();
     if (d.axis < 0 || d.axis >= rank)
       throw Error(
-          fmt::format("compile: dynamic axis {} of argument {}, which has rank {}: axes count from 0 here", d.axis,
-                      d.argument, rank),
+          fmt::format("compile: dynamic axis {} of argument {}, which has rank {}: axes count from 0 here",
+                      d.axis, d.argument, rank),
           where);
     if (std::count(dynamic.begin(), dynamic.end(), d) > 1)
       throw Error(fmt::format("compile: axis {} of argument {} is dynamic twice", d.axis, d.argument), where);

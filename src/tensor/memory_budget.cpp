@@ -69,8 +69,8 @@ passes::Compiled lowered_within(const ir::Graph& graph, const GraphOptions& opti
         "arguments, {} of results and {} of temporaries, with {} launches repeated. Give it as much, or call "
         "it "
         "with less at once",
-        budget, needed, amount(held.arguments), amount(held.results),
-        amount(compiled.plan.arena_bytes), compiled.memory->repeated));
+        budget, needed, amount(held.arguments), amount(held.results), amount(compiled.plan.arena_bytes),
+        compiled.memory->repeated));
   }
 }
 

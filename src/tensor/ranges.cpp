@@ -91,7 +91,7 @@ Tensor Context::arange(Index n, DType dtype, const Location& where) {
     does_not_hold(dtype, std::to_string(n - 1), where);
   return make(*this,
               {.name = "arange",
-               .shape = {std::max<Index>(n, 0)},
+               .shape = {n},
                .write = [&](ir::Graph& graph, const Values&,
                             const Shape& shape) { return counted(graph, shape, dtype); }},
               where);

@@ -8,9 +8,7 @@
 namespace tilewright::test {
 
 // In [0, 1), with 53 random bits.
-inline double random_share(std::mt19937_64& engine) {
-  return static_cast<double>(engine() >> 11) * 0x1p-53;
-}
+inline double random_share(std::mt19937_64& engine) { return static_cast<double>(engine() >> 11) * 0x1p-53; }
 
 inline double random_between(std::mt19937_64& engine, double low, double high) {
   return low + (high - low) * random_share(engine);

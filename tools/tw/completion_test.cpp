@@ -93,6 +93,17 @@ TEST(Help, IsReadBackByThisTest) {
   EXPECT_TRUE(all_help().at("explain").options.contains("--no-time"));
 }
 
+TEST(Help, OfAllIsThatOfEverySubcommand) {
+  const std::string all = run_tw("--help-all").output, of_bench = run_tw("bench --help-all").output;
+  for (const auto& [path, help] : all_help()) {
+    const std::string usage = "Usage: tw" + (path.empty() ? "" : " " + path) + " ";
+    EXPECT_TRUE(contains(all, usage)) << usage;
+    EXPECT_EQ(contains(of_bench, usage), path.starts_with("bench")) << usage;
+    for (const std::string& option : help.options)
+      EXPECT_TRUE(contains(all, option)) << path << " " << option;
+  }
+}
+
 TEST(Completion, OfBashOffersWhatHelpSaysOfEverySubcommand) {
   std::vector<std::string> lines;
   for (const auto& [path, help] : all_help())

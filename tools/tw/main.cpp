@@ -122,13 +122,14 @@ int run(int argc, char** argv) {
       "measured ceilings are kept, in tilewright/ (default ~/.cache).");
 
   try {
-    app.parse(argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::CallForAllHelp&) {
+      print_all_help(app, "");
+    }
     return 0;
   } catch (const CLI::RuntimeError& error) {
     return error.get_exit_code();  // a subcommand that has said everything itself
-  } catch (const CLI::CallForAllHelp&) {
-    print_all_help(app, "");
-    return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const tilewright::Error& error) {

@@ -19,8 +19,8 @@
 namespace tilewright {
 
 // A dimension of an argument, a Tensor, whose size may change from call to call. Arguments are numbered from
-// 0; of a function of one list of tensors, the list's elements are. An axis counts from 0 as well: the rank is
-// not known before a call.
+// 0; of a function of one list of tensors, the list's elements are. An axis counts from 0 as well: the rank
+// is not known before a call.
 struct DynamicDim {
   int argument = 0;
   int axis = 0;
@@ -149,8 +149,8 @@ std::string_view name(Stage stage);  // "graph", …
 // A stage as text; of several kernels one behind another.
 std::string stage_text(const SpecialisationReport& report, Stage stage);
 // Writes every stage of every kernel below `folder`, which is made: graph.tw, fused.tw, <kernel>.tile,
-// <kernel>.cpp or .cu. Returns the paths. Throws Error when a file cannot be written: it is then not there, or
-// as it was; those before it are.
+// <kernel>.cpp or .cu. Returns the paths. Throws Error when a file cannot be written: it is then not there,
+// or as it was; those before it are.
 std::vector<std::string> dump_stages(const SpecialisationReport& report, const std::string& folder,
                                      const Location& where = Location::current());
 // Guards, kernels with their floors and times, fusions refused and why: what explain() returns.

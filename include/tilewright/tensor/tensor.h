@@ -102,7 +102,7 @@ class Tensor {
     if constexpr (std::is_same_v<T, bool>) {
       std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size()));
       read(bytes.data(), DType::boolean, where);
-      return std::vector<bool>(bytes.begin(), bytes.end());
+      return std::vector<T>(bytes.begin(), bytes.end());
     } else {
       std::vector<T> out(static_cast<std::size_t>(size()));
       read(out.data(), detail::dtype_of<T>::value, where);
@@ -231,7 +231,8 @@ class Context {
   template <class T>
   Tensor from(const std::vector<T>& data, const Shape& shape, DType dtype = detail::dtype_of<T>::value,
               const Location& where = Location::current()) {
-    return from(std::span<const T>(data), shape, dtype, where);
+    return from_memory(data.data(), detail::dtype_of<T>::value, static_cast<Index>(data.size()), shape, dtype,
+                       where);
   }
   // The same of `count` elements of a type that is known when the program runs.
   Tensor from_memory(const void* data, DType data_dtype, Index count, const Shape& shape, DType dtype,
@@ -247,7 +248,8 @@ class Context {
   Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
               const Location& where = Location::current());
   Tensor scalar(double value, DType dtype = DType::f32, const Location& where = Location::current());
-  // 0, 1, … n-1, none where n is negative. This and randint throw Error where an integer type does not hold the largest of them.
+  // 0, 1, … n-1. Throws Error where n is negative; this and randint, where an integer type does not hold the
+  // largest of them.
   Tensor arange(Index n, DType dtype = DType::i64, const Location& where = Location::current());
   // start, start + step, … up to `stop`, which is not among them: ceil((stop - start) / step) numbers, none
   // where that is negative. Of whole numbers exact; with a real one each is start + i · step in f64, rounded

@@ -39,8 +39,8 @@ struct Dot {
 };
 
 // The dots of a line with their contenders' names: those that are too close for names between them have
-// theirs together, in their order, behind the last or, where there is no room, before the first. Where there is
-// none there either, they are added to `key`.
+// theirs together, in their order, behind the last or, where there is no room, before the first. Where there
+// is none there either, they are added to `key`.
 std::string draw_dots(std::vector<Dot> dots, double y, double left, const SeriesStyles& styles,
                       std::vector<std::string>& key) {
   constexpr double kGap = 10, kCharacter = 6.2;

@@ -16,8 +16,8 @@ std::vector<std::string> norm_weights(bool rms, const std::string& suffix = "");
 std::string linear(Draft& d, const std::string& x, const std::string& name, Index n, Index k,
                    const std::string& bias = "");
 
-// In f16 a loss times 1,024, as training in it has it: the gradient of a mean over millions of elements is below
-// what the type holds.
+// In f16 a loss times 1,024, as training in it has it: the gradient of a mean over millions of elements is
+// below what the type holds.
 std::string scaled_loss(Draft& d, const std::string& loss);
 
 // F.mse_loss of y against a target that is an input; scaled.

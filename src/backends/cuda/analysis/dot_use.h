@@ -21,7 +21,8 @@ struct DotUse {
 
 // Tensor maps of the two operands, which come before those of `loads`.
 inline constexpr std::size_t kOperandMaps = 2;
-// Stages of each result where a tile comes by them: a piece that arrives, one that is computed, one that leaves.
+// Stages of each result where a tile comes by them: a piece that arrives, one that is computed, one that
+// leaves.
 inline constexpr Index kFetchStages = 3;
 
 // Why the schedule's kind cannot run the kernel's dots, as a failure of kind unsupported.

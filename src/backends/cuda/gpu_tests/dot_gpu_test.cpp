@@ -109,6 +109,7 @@ std::vector<std::vector<char>> run_of_large(backends::Backend& backend, const ti
 TEST(Dots, TilesComeAndResultsLeaveByTheCopyEngine) {
   auto backend = CudaBackend::open({});
   ASSERT_TRUE(backend.ok()) << backend.error().message;
+  int by_turns = 0;
   const auto check = [&](const MatmulKernel& m, std::initializer_list<int> stages) {
     const tile::Kernel kernel = tile::samples::matmul(m);
     const auto pingpong = [](int n) {
@@ -121,10 +122,13 @@ TEST(Dots, TilesComeAndResultsLeaveByTheCopyEngine) {
     };
     const int launches = m.accumulates ? 1 : 4;  // each adds to what is there
     const auto run = [&](const tile::Schedule& s) { return run_of_large(**backend, kernel, s, launches); };
-    const auto want = run(pingpong(0));
+    const auto want = run(together(0));
     for (const int n : stages) {
-      EXPECT_TRUE(want == run(pingpong(n))) << to_string(m) << " stages " << n;
       EXPECT_TRUE(want == run(together(n))) << to_string(m) << " stages " << n;
+      // Large tiles beside which several others are loaded have no registers in a warpgroup of their own.
+      if (!(*backend)->print(kernel, pingpong(n))) continue;
+      EXPECT_TRUE(want == run(pingpong(n))) << to_string(m) << " stages " << n;
+      ++by_turns;
     }
   };
   for (const Index columns : {64, 128, 192})
@@ -138,6 +142,7 @@ TEST(Dots, TilesComeAndResultsLeaveByTheCopyEngine) {
   check({.out = DType::f32, .batch = 3, .m = 1000, .n = 1032, .k = 72, .residuals = 1}, {3, 4});
   for (const DType out : {DType::f32, DType::bf16})
     check({.out = out, .m = 2056, .n = 4104, .k = 320, .accumulates = true}, {2, 3, 4});
+  EXPECT_GE(by_turns, 20);
 }
 
 // Under every schedule that the backend proposes: several waves of programs, groups with an edge, parts.
