@@ -96,7 +96,7 @@ TEST(Help, IsReadBackByThisTest) {
 TEST(Help, OfAllIsThatOfEverySubcommand) {
   const std::string all = run_tw("--help-all").output, of_bench = run_tw("bench --help-all").output;
   for (const auto& [path, help] : all_help()) {
-    const std::string usage = "Usage: tw" + (path.empty() ? "" : " " + path) + " ";
+    const std::string usage = "Usage: tw " + path + (path.empty() ? "[OPTIONS]" : " [OPTIONS]");
     EXPECT_TRUE(contains(all, usage)) << usage;
     EXPECT_EQ(contains(of_bench, usage), path.starts_with("bench")) << usage;
     for (const std::string& option : help.options)
