@@ -57,6 +57,24 @@ TEST(CudaPlan, AKindWantsTheLoopsThatItIsFor) {
   EXPECT_NE(why_not(rows(), {.threads = 128, .kind = tile::CpuLoops()}), "");
 }
 
+// A warpgroup with a tile of its own has 192 registers of sums of 128x192.
+TEST(CudaPlan, RegistersOfTilesBesideALargeOneAreCounted) {
+  const auto why = [](int residuals, int beside) {
+    const tile::samples::MatmulKernel m{.m = 2048,
+                                        .n = 4096,
+                                        .k = 64,
+                                        .block_n = 192,
+                                        .residuals = residuals,
+                                        .beside = beside,
+                                        .beside_type = DType::bf16};
+    return why_not(
+        tile::samples::matmul(m),
+        {.threads = 256, .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .store_stages = 4}});
+  };
+  EXPECT_EQ(why(1, 0), "");
+  EXPECT_EQ(why(2, 1), "cutlass_pingpong: no registers are left for what the tile is computed with");
+}
+
 TEST(CudaPlan, SharedMemoryIsCounted) {
   const auto plan = plan_kernel(product(), {.threads = 256, .kind = tile::WgmmaDot{.stages = 4}}, kHopper);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
