@@ -103,6 +103,21 @@ TEST_F(GraphBreaks, LeaveNoStageOut) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(GraphBreaks, AStageThatCannotBeWrittenIsAnErrorWithItsPathAndPlace) {
+  const auto f = compile([](const Tensor& x) { return exp(x); });
+  f(ctx_.zeros({3}));
+  const SpecialisationReport report = f.report().at(0);
+  test::expect_says([&] { dump_stages(report, "/dev/null/x"); },
+                    {"dump_stages: cannot make the folder /dev/null/x: ", "graph_break_test.cpp:"});
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "tilewright_no_stages";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "fused.tw");  // no file can have this name
+  test::expect_says([&] { dump_stages(report, folder.string()); },
+                    {"dump_stages: ", "fused.tw", "graph_break_test.cpp:"});
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder / "graph.tw"));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(GraphBreaks, AreErrorsUnderFullgraphAndInDerivatives) {
   const Tensor x = ctx_.zeros({3});
   test::expect_says([&] { compile(up_or_down, {.fullgraph = true})(x); },

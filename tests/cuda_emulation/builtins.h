@@ -374,7 +374,6 @@ inline void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
     unsigned to, const void* map, unsigned barrier, int x, int y, int z, int w) {
   emu_tma_of(0, to, map, barrier, x, y, z, w);
 }
-// Here no cache is cold.
 // clang-format off: the translation looks for a name after a space
 inline void ptx_cp_async_bulk_tensor_2d_shared__cluster_global_tile_mbarrier__complete_tx__bytes_multicast__cluster(
     unsigned to, const void* map, unsigned barrier, unsigned short blocks, int x, int y) {

@@ -131,6 +131,22 @@ TEST(Charts, TheRooflineHasItsCeilingsAndAPointForEachContender) {
   EXPECT_NE(chart.svg.find(">softmax<"), std::string::npos);
 }
 
+// Dots over the whole line leave no room for their names, beside the last or the first of them.
+TEST(Charts, DotsWithoutRoomForNamesAreToldByTheKey) {
+  RunRecord run;
+  const auto add = [&](const char* target, const std::string& contender, double share) {
+    run.rows.push_back(synthetic::row_of(target, contender, "4096", 100, Verdict::faster));
+    run.rows.back().roofline = share;
+  };
+  add("elu", "compiled", 0.3);
+  EXPECT_TRUE(share_chart(run, "cpu", series_styles(run)).key.empty());
+  for (int i = 1; i <= 9; ++i) add("softmax", fmt::format("torch, a long name {}", i), 0.11 * i);
+  const Chart chart = share_chart(run, "cpu", series_styles(run));
+  EXPECT_EQ(chart.key.size(), 9u);
+  EXPECT_EQ(count(chart.svg, "<circle"), 10);
+  EXPECT_EQ(count(chart.svg, "class='name'"), 1) << "compiled's";
+}
+
 TEST(Charts, WithoutCeilingsThereIsNoRoofline) {
   RunRecord run = synthetic::sample_run();
   run.environment.ceilings.clear();

@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::size_t kWidestElement = 4;  // of those that a map names (tensor_map.cpp)
 
-// Scalars that are known before the product: arithmetic on program ids, arguments and
-// numbers.
+// Scalars that are known before the product: arithmetic on program ids, arguments and numbers.
 bool is_known_early(const OperandReader& reader, ValueId v) {
   const Op* op = reader.maker(v);
   if (!op) return false;

@@ -1,11 +1,8 @@
 #include "backends/cuda/print/pipelines/wgmma_dot.h"
 
-#include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/print/pipelines/cp_async_dot.h"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace tilewright::cuda {
 
