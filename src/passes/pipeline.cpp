@@ -1,6 +1,7 @@
 // The readable list of passes. Each is a file of its own in the folder that its #include names:
 //   in_fixed_order, where that is asked for → with_scans_in_blocks → with_sorts_in_runs → simplify →
-//   with_products_by_parts → with_variances_by_parts → with_sums_by_rows     rewrite the graph
+//   with_products_by_parts → with_variances_by_parts → with_sums_by_rows → with_separated_axes
+//                                                   rewrite the graph
 //   materialize                                     stores what memory must hold
 //   fuse_chunked, or keep_apart                     chooses the groups, each of which becomes a kernel
 //   plan_groups                                     writes their kernels (emit/), buffers and launches, and
@@ -8,6 +9,7 @@
 //                                                   launches where memory is short (fit_memory.h)
 #include "passes/pipeline.h"
 
+#include "passes/fuse/separated_axes.h"
 #include "passes/graph/fixed_order.h"
 #include "passes/graph/long_scans.h"
 #include "passes/graph/long_sorts.h"
@@ -29,6 +31,7 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   g = with_products_by_parts(g, target);
   g = with_variances_by_parts(g, target);
   g = with_sums_by_rows(g, target);
+  g = with_separated_axes(g, target);
   g = materialize(g, target);
   const PlanOptions planning{.variants = options.variants, .arena_bytes = options.arena_bytes};
   if (!options.fuse) {
