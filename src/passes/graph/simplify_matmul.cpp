@@ -1,4 +1,5 @@
 // Rewrites of matrix products.
+#include "ops/stored_rows.h"
 #include "passes/graph/simplify_parts.h"
 
 #include <algorithm>
@@ -186,7 +187,7 @@ Replacement scaled_row_sum(const Candidate& n) {
 // Axes of a product's batch that are summed make its depth longer: weights that every batch shares, keys that
 // several heads share. Between the two only batch axes may be split or merged.
 Replacement sum_of_products(const Candidate& n) {
-  if (!n.is(ops::kSum)) return {};
+  if (!n.is(ops::kSum) || n.attrs.has(ops::kApart)) return {};
   Value product = n.x[0];
   for (const ir::Op* step : {&ops::kReshape, &ops::kCast}) {
     if (!n.is_read_once(product)) return {};
