@@ -42,15 +42,25 @@ TEST_F(EmulatedDot, SeveralResultsLeaveByTheCopyEngine) {
     }
 }
 
-// A tile that they are computed with comes by the first one's stages, of which there are three for each then.
+// Tiles that they are computed with come by their stages, as many as there are results: here a residual and what is updated. A
+// third one is loaded by the threads.
 TEST_F(EmulatedDot, TilesComeByTheStagesOfSeveralResults) {
+  using ::testing::HasSubstr;
+  using ::testing::Not;
   MatmulKernel m{.m = 256, .n = 384, .k = 96, .block_n = 192, .beside = 1, .beside_type = DType::bf16};
-  EXPECT_THAT(text_of(m, wgmma(256, 2, 5)), ::testing::Not(::testing::HasSubstr("fetch(")));
-  EXPECT_THAT(text_of(m, wgmma(256, 2, 6)), ::testing::HasSubstr("fetch(store_stages, 1,"));
-  for (const int stages : {6, 7}) {
-    check(m, wgmma(256, 2, stages));
-    check(m, cutlass_pingpong(2, stages));
+  for (const int residuals : {0, 1, 2}) {
+    m.residuals = residuals;
+    const std::string text = text_of(m, wgmma(256, 2, 4));
+    EXPECT_THAT(text, HasSubstr("fetch<0>(store_stages, 1,"));
+    EXPECT_EQ(text.find("fetch<1>(store_stages, 1,") != std::string::npos, residuals > 0);
+    EXPECT_THAT(text, Not(HasSubstr("fetch<2>(")));
+    for (const int stages : {4, 5, 6, 7}) {
+      check(m, wgmma(256, 2, stages));
+      check(m, cutlass_pingpong(2, stages));
+    }
   }
+  MatmulKernel moments{.out = DType::f32, .m = 200, .n = 264, .k = 96, .block_n = 128, .beside = 2};
+  for (const int stages : {6, 9}) check(moments, wgmma(256, 2, stages));
 }
 
 // Nothing is written beside the tensor: the check looks at what lies around it.

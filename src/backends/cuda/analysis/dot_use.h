@@ -14,16 +14,15 @@ namespace tilewright::cuda {
 struct DotUse {
   std::optional<TensorDot> dot;  // a loop of one dot, or
   std::optional<B2bMatmul> b2b;
-  // Tiles of which the first that can comes by the results' stages; where they have room for it.
+  // Tiles of which as many as there are results come by the results' stages; where they have room for them.
   std::vector<TileLoad> loads;
   std::vector<TileStore> results;  // tiles that leave by stages, where the schedule wants that
 };
 
 // Tensor maps of the two operands, which come before those of `loads`.
 inline constexpr std::size_t kOperandMaps = 2;
-// Stages of each result where a tile comes by them: a piece that arrives, one that is computed, one that
-// leaves.
-inline constexpr Index kFetchStages = 3;
+// Stages of each result where a tile comes by them: for a piece that arrives, and one that is computed and then leaves.
+inline constexpr Index kFetchStages = 2;
 
 // Why the schedule's kind cannot run the kernel's dots, as a failure of kind unsupported.
 Result<DotUse> find_dots(const tile::Kernel& kernel, const tile::Schedule& schedule);

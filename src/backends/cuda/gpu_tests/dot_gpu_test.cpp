@@ -135,11 +135,12 @@ TEST(Dots, TilesComeAndResultsLeaveByTheCopyEngine) {
     for (const Index depth : {64, 320}) {
       MatmulKernel m{.m = 2056, .n = 4104, .k = depth, .block_n = columns, .beside_type = DType::bf16};
       m.residuals = 1;
-      check(m, {3, 4});
+      check(m, {2, 3, 4});
       m.residuals = 2, m.beside = 1;
       check(m, columns < 192 ? std::initializer_list<int>{4, 6} : std::initializer_list<int>{4});
     }
-  check({.out = DType::f32, .batch = 3, .m = 1000, .n = 1032, .k = 72, .residuals = 1}, {3, 4});
+  check({.out = DType::f32, .batch = 3, .m = 1000, .n = 1032, .k = 72, .residuals = 1}, {2, 3, 4});
+  check({.out = DType::f32, .m = 2056, .n = 4104, .k = 320, .block_n = 64, .beside = 2}, {6, 9});
   for (const DType out : {DType::f32, DType::bf16})
     check({.out = out, .m = 2056, .n = 4104, .k = 320, .accumulates = true}, {2, 3, 4});
   EXPECT_GE(by_turns, 20);

@@ -156,11 +156,11 @@ class Planner {
         reduced += f.col_steps() * f.vector;
     }
     if (!dots_.results.empty() && pieces.sent.size() == dots_.results.size())
-      pieces.tma_load = find_fetched(loop, layout);
-    if (pieces.tma_load >= 0) {  // of which a row of a piece is in registers
-      tiles -= f.elements_per_thread();
-      registers += pieces.vectors * f.vector;
-    }
+      pieces.fetched = find_fetched(loop, layout);
+    // Of each of them a row of a piece is in registers.
+    const auto fetched = static_cast<Index>(pieces.fetched.size());
+    tiles -= fetched * f.elements_per_thread();
+    registers += fetched * pieces.vectors * f.vector;
     if (!dots_.b2b) {  // whose element loops stand between products
       // Two warpgroups' tiles of 192 columns leave none: ptxas spilled 100 bytes.
       if (is_pingpong(schedule_) && reduced > 0 && f.elements_per_thread() + reduced > kEpilogueRegisters)
@@ -193,7 +193,7 @@ class Planner {
     if (pieces.rows == 0 && !by_rows) return 0;
     for (const Instr& in : loop.body) {
       if (!in.op) continue;
-      const bool fetched = &in - loop.body.data() == pieces.tma_load;  // to shared memory
+      const bool fetched = pieces.fetches(static_cast<std::size_t>(&in - loop.body.data()));
       if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load && !fetched &&
           spread_of(loop, layout, in.axes) == Part::all)
         loaded += row * words_of(in) + (by_rows ? 2 : 1) * kAddressRegisters;
@@ -217,12 +217,14 @@ class Planner {
     return at == dots_.results.end() ? nullptr : &*at;
   }
 
-  // The first load that can come to the stages by which the loop's result leaves, or -1: its pieces must look
-  // as the result's do, and its place be known in front of the product.
-  int find_fetched(const ElementLoop& loop, ThreadLayout layout) {
-    if (dots_.loads.empty()) return -1;
+  // The loads that can come to the stages by which the loop's results leave, as many as there are results:
+  // their pieces must look as the results' do, and their places be known in front of the product.
+  std::vector<int> find_fetched(const ElementLoop& loop, ThreadLayout layout) {
+    std::vector<int> found;
+    if (dots_.loads.empty()) return found;
     const TileStore& result = dots_.results[0];
     for (const Instr& in : loop.body) {
+      if (found.size() == dots_.results.size()) break;
       if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::load) continue;
       const auto load = std::find_if(dots_.loads.begin(), dots_.loads.end(),
                                      [&](const TileLoad& l) { return l.op == in.op; });
@@ -236,10 +238,10 @@ class Planner {
       });
       const bool written = tile::view_uses(kernel_)[static_cast<std::size_t>(in.op->param)].written;
       if (!alike || (written && !in_place)) continue;
-      out_.fetched = static_cast<int>(load - dots_.loads.begin());
-      return static_cast<int>(&in - loop.body.data());
+      out_.fetched.push_back(static_cast<int>(load - dots_.loads.begin()));
+      found.push_back(static_cast<int>(&in - loop.body.data()));
     }
-    return -1;
+    return found;
   }
 
   bool is_known_before_loop(const Op& load) const {

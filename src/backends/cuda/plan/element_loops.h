@@ -17,7 +17,11 @@ struct Pieces {
   bool loads = false;  // a piece loads what stands along its columns
   Index rows = 0;  // whose elements it loads at once; 0: all of the tile's are loaded before the first piece
   std::vector<int> sent = {};  // instructions whose stores leave by stages
-  int tma_load = -1;           // the load that it brings to where the first of them leaves from
+  // Loads that the copy engine brings: the i-th to where the i-th of them leaves from.
+  std::vector<int> fetched = {};
+  bool fetches(std::size_t instr) const {
+    return std::find(fetched.begin(), fetched.end(), static_cast<int>(instr)) != fetched.end();
+  }
   // Which of the stores an instruction is, or -1.
   int sent_as(std::size_t instr) const {
     const auto at = std::find(sent.begin(), sent.end(), static_cast<int>(instr));
@@ -35,7 +39,7 @@ struct ElementLoops {
   Index exchanged_bytes = 0;  // where values meet in shared memory, one exchange after another
   bool warps_meet = false;    // warps exchange parts of a row in arrays of their own
   std::size_t sent = 0;       // results that leave by stages
-  int fetched = -1;           // of DotUse::loads, that it brings to the stages of the result's pieces
+  std::vector<int> fetched;   // of DotUse::loads, that the copy engine brings to the stages of the results' pieces
   Pieces pieces_of(const printer::ElementLoop& loop) const {
     const auto found = pieces.find(&loop);
     return found == pieces.end() ? Pieces{} : found->second;

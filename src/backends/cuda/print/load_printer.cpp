@@ -110,7 +110,7 @@ void LoadPrinter::print_loads(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
-        static_cast<int>(i) != loop.pieces.tma_load && !loaded_by_piece(loop, spread_of(loop, in.axes)))
+        !loop.pieces.fetches(i) && !loaded_by_piece(loop, spread_of(loop, in.axes)))
       print_load(loop, i);
     if (in.kind == Instr::Kind::reload) {
       const Part part = spread_of(loop, in.axes);
@@ -126,25 +126,28 @@ void LoadPrinter::print_piece_loads(PrintedLoop& loop, Part part) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
-        static_cast<int>(i) != loop.pieces.tma_load && spread_of(loop, in.axes) == part)
+        !loop.pieces.fetches(i) && spread_of(loop, in.axes) == part)
       print_load(loop, i);
   }
   piece_ = nullptr;
 }
 
-void LoadPrinter::print_fetched_row(PrintedLoop& loop) {
-  const auto i = static_cast<std::size_t>(loop.pieces.tma_load);
-  const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(loop.plan->body[i].op->param)];
-  Registers& r = loop.arrays[i];
-  r = {out_.local(names_.stem(loop.plan->body[i].op->param) + "_in"), loop.layout, view.dtype,
-       element_type(view.dtype)};
-  out_.write(registers_.declaration(r));
+void LoadPrinter::print_fetched_rows(PrintedLoop& loop) {
   const Index quads = loop.pieces.vectors / kQuad, panels = loop.frame.col_steps() / loop.pieces.vectors;
   const IndexText quad = quads > 1 ? IndexText("quad") : 0, panel = panels > 1 ? IndexText("panel") : 0;
-  out_.unrolled("quad", quads);
-  out_.line("const int c = {};", ((panel * quads + quad) * Index{kQuad}).str());
-  out_.line("get(store_stages.piece(0), half, {}, &{});", (quad * Index{kQuad}).str(), registers_.at(r));
-  out_.close();
+  for (std::size_t place = 0; place < loop.pieces.fetched.size(); ++place) {
+    const auto i = static_cast<std::size_t>(loop.pieces.fetched[place]);
+    const int param = loop.plan->body[i].op->param;
+    const DType dtype = kernel_.views[static_cast<std::size_t>(param)].dtype;
+    Registers& r = loop.arrays[i];
+    r = {out_.local(names_.stem(param) + "_in"), loop.layout, dtype, element_type(dtype)};
+    out_.write(registers_.declaration(r));
+    out_.unrolled("quad", quads);
+    out_.line("const int c = {};", ((panel * quads + quad) * Index{kQuad}).str());
+    out_.line("get(store_stages.piece({}), half, {}, &{});", place, (quad * Index{kQuad}).str(),
+              registers_.at(r));
+    out_.close();
+  }
 }
 
 void LoadPrinter::declare_ahead(PrintedLoop& loop, std::size_t i) {

@@ -20,8 +20,8 @@ class LoadPrinter : PrinterParts {
   void declare_ahead(PrintedLoop& loop, std::size_t i);
   void print_filling(PrintedLoop& loop, std::size_t i);
   void forget_ahead() { ahead_.clear(); }
-  // A row of a piece, from the stage to which the copy engine brought it.
-  void print_fetched_row(PrintedLoop& loop);
+  // A row of each piece that the copy engine brought, from its stage.
+  void print_fetched_rows(PrintedLoop& loop);
   Address print_address(const PrintedLoop& loop, const Instr& in, const Access& access);
   Bounds print_bounds(const PrintedLoop& loop, const Instr& in, const Access& access);
 

@@ -18,12 +18,12 @@ void ElementPrinter::print_pieces(PrintedLoop& loop) {
   if (panels > 1) out_.unrolled("panel", panels);
   if (loop.pieces.loads) loads_.print_piece_loads(loop, Part::cols);
   if (blocks > 1) out_.unrolled("block", blocks);
-  if (loop.pieces.tma_load >= 0) out_.write("store_stages.wait();");
+  if (!loop.pieces.fetched.empty()) out_.write("store_stages.wait();");
   if (loop.pieces.rows > 1) loads_.print_piece_loads(loop, Part::all);
   out_.unrolled("half", kHalvesOfPiece);
   out_.line("const int r = {}half;", blocks > 1 ? fmt::format("block * {} + ", kHalvesOfPiece) : "");
   if (loop.pieces.rows == 1) loads_.print_piece_loads(loop, Part::all);
-  if (loop.pieces.tma_load >= 0) loads_.print_fetched_row(loop);
+  loads_.print_fetched_rows(loop);
   print_at(loop, Level::row);
   if (quads > 1) out_.unrolled("quad", quads);
   const IndexText quad = quads > 1 ? "quad" : "0",
@@ -118,24 +118,26 @@ void ElementPrinter::print_sent_pieces(const PrintedLoop& loop) {
                 piece_place(*results[k].op, results[k].block, {panel, block, rows}));
     }
   }
-  if (loop.pieces.tma_load < 0 || panels * blocks <= kFetchedPieces) return;
+  if (loop.pieces.fetched.empty() || panels * blocks <= kFetchedPieces) return;
   const IndexText next = panel * blocks + block + kFetchedPieces;
   out_.open("if ({} < {})", next.str(), panels * blocks);
   print_fetch(kFetchedPieces - 1, {next / blocks, next % blocks, rows});
   out_.close();
 }
 
-// The piece that is `ahead` of the next one.
+// The pieces of all loaded tiles that are `ahead` of the next ones.
 void ElementPrinter::print_fetch(Index ahead, const PieceIndex& piece) {
-  const auto load = static_cast<std::size_t>(plan_.elements.fetched);
-  const TileLoad& l = plan_.dots.loads[load];
-  out_.line("fetch(store_stages, {}, {}, {});", ahead, k_.map_name(kOperandMaps + load),
-            piece_place(*l.op, l.block, piece));
+  for (std::size_t i = 0; i < plan_.elements.fetched.size(); ++i) {
+    const auto load = static_cast<std::size_t>(plan_.elements.fetched[i]);
+    const TileLoad& l = plan_.dots.loads[load];
+    out_.line("fetch<{}>(store_stages, {}, {}, {});", i, ahead, k_.map_name(kOperandMaps + load),
+              piece_place(*l.op, l.block, piece));
+  }
 }
 
 void ElementPrinter::print_first_pieces() {
   for (const auto& [loop, pieces] : plan_.elements.pieces) {
-    if (pieces.tma_load < 0) continue;
+    if (pieces.fetched.empty()) continue;
     const TileFrame& f = layouts_.frame(layouts_.loops.at(loop));
     const Index panels = f.col_steps() / pieces.vectors, blocks = f.row_steps() / kHalvesOfPiece;
     for (Index i = 0; i < std::min(kFetchedPieces, panels * blocks); ++i)

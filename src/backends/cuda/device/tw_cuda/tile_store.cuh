@@ -28,10 +28,12 @@ struct TmaStoreStages {
   TW_DEVICE u32 piece(int result) const { return stages + ring_stage<kStages>(stage, result) * kPieceBytes; }
   TW_DEVICE void next() { stage = ring_stage<kStages>(stage, 1); }
 };
-// Stages to which pieces of a tile come, two ahead of the one that is computed: to those of the first result.
-template <int kStages, int kResults>
+// Stages to which pieces of kTiles tiles come, two ahead of those that are computed: the i-th tile's to those of the i-th result.
+// Of three stages for each result one leaves meanwhile; of two, what comes waits until the engine has read what leaves.
+template <int kStages, int kResults, int kTiles>
 struct TmaTileStages {
-  static constexpr int kUnread = kStages - 3 * kResults;
+  static constexpr bool kLeavesMeanwhile = kStages >= 3 * kResults;
+  static constexpr int kUnread = kLeavesMeanwhile ? kStages - 3 * kResults : 0;
   u32 stages;
   Barrier* full;  // of each stage
   u32 stage = 0;
@@ -39,14 +41,18 @@ struct TmaTileStages {
   TW_DEVICE u32 piece(int result) const { return stages + ring_stage<kStages>(stage, result) * kPieceBytes; }
   TW_DEVICE void next() { stage = ring_stage<kStages>(stage, 1); }
   TW_DEVICE void wait() {
-    barrier_wait(full[stage], phases >> stage & 1);
-    phases ^= 1u << stage;
+#pragma unroll
+    for (int i = 0; i < kTiles; ++i) {
+      const u32 at = ring_stage<kStages>(stage, i);
+      barrier_wait(full[at], phases >> at & 1);
+      phases ^= 1u << at;
+    }
   }
 };
 // By thread 0, in front of open_pipeline().
 template <int kGroups, int kStages>
 TW_DEVICE void open_tile_stages(Barrier (&full)[kGroups][kStages]) {
-  static_assert(kStages >= 3, "two come while one is computed");
+  static_assert(kStages >= 2, "one comes while another is computed");
   if (threadIdx.x > 0) return;
   for (int i = 0; i < kGroups * kStages; ++i) barrier_init(full[i / kStages][i % kStages], 1);
 }
@@ -193,12 +199,14 @@ TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, 
   }
   out.next();
 }
-// A piece of a tile to the stage of the piece that is `ahead` of the next: behind send(), both are free.
-template <int kStages, int kResults, class... Index>
-TW_DEVICE void fetch(const TmaTileStages<kStages, kResults>& in, int ahead, const TensorMap& map, i32 x,
-                     Index... outer) {
+// A piece of tile kTile to the stage of the piece that is `ahead` of the next: behind send() it is free, or will be once it is
+// read.
+template <int kTile, int kStages, int kResults, int kTiles, class... Index>
+TW_DEVICE void fetch(const TmaTileStages<kStages, kResults, kTiles>& in, int ahead, const TensorMap& map,
+                     i32 x, Index... outer) {
   if (threadIdx.x % 128 > 0) return;
-  const u32 at = ring_stage<kStages>(in.stage, ahead * kResults);
+  if constexpr (kTile == 0 && !TmaTileStages<kStages, kResults, kTiles>::kLeavesMeanwhile) bulk_wait_read<0>();
+  const u32 at = ring_stage<kStages>(in.stage, ahead * kResults + kTile);
   barrier_expect(in.full[at], kPieceBytes);
   tma_load(in.stages + at * kPieceBytes, map, in.full[at], x, outer...);
 }

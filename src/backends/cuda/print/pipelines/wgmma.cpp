@@ -85,7 +85,7 @@ void Wgmma::print_exchange_place() {
 
 // Barriers of the stages to which pieces of a loaded tile come.
 void Wgmma::print_tile_barriers() {
-  if (plan_.elements.fetched < 0) return;
+  if (plan_.elements.fetched.empty()) return;
   need("tile_store");
   out_.line("__shared__ Barrier tile_full[{}][{}];", warpgroups(), store_stages(schedule_));
   out_.write("open_tile_stages(tile_full);");
@@ -95,10 +95,12 @@ void Wgmma::print_tile_barriers() {
 void Wgmma::print_store_stages() {
   if (plan_.dots.results.empty()) return;
   need("tile_store");
-  const bool fetched = plan_.elements.fetched >= 0;
-  out_.line("{0}<{1}, {2}> store_stages{{{3} + u32(group) * {1} * kPieceBytes{4}}};",
-            fetched ? "TmaTileStages" : "TmaStoreStages", store_stages(schedule_), plan_.dots.results.size(),
-            end_of_blocks(), fetched ? ", tile_full[group]" : "");
+  const std::size_t fetched = plan_.elements.fetched.size(), results = plan_.dots.results.size();
+  const std::string type =
+      fetched > 0 ? fmt::format("TmaTileStages<{}, {}, {}>", store_stages(schedule_), results, fetched)
+                  : fmt::format("TmaStoreStages<{}, {}>", store_stages(schedule_), results);
+  out_.line("{} store_stages{{{} + u32(group) * {} * kPieceBytes{}}};", type, end_of_blocks(),
+            store_stages(schedule_), fetched > 0 ? ", tile_full[group]" : "");
 }
 
 // One operand's block into its place: each block of a cluster fetches its share of what all of them need.

@@ -73,7 +73,7 @@ void WgmmaDot::print_rounds(const Op& op) {
   const std::string blocks =
       fmt::format("{}, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, {}", acc.name,
                   is_pingpong(schedule_) ? "0" : "group");
-  if (plan_.elements.fetched >= 0) k_.elements().print_first_pieces();
+  if (!plan_.elements.fetched.empty()) k_.elements().print_first_pieces();
   print_turn(op);
   open_dot_loop(op);
   out_.write("wait_full(pipeline, state);");
