@@ -65,6 +65,23 @@ TEST_F(EmulatedDot, TilesComeByTheStagesOfResults) {
     }
 }
 
+// One result, and room for more tiles than that: each has stages of its own.
+TEST_F(EmulatedDot, SeveralTilesComeByStagesOfTheirOwn) {
+  for (const int residuals : {2, 3}) {
+    MatmulKernel m{.m = 256, .n = 384, .k = 96, .block_n = 64, .residuals = residuals};
+    m.beside_type = DType::bf16;
+    const std::string text = text_of(m, wgmma(256, 2, 2 * residuals));
+    EXPECT_THAT(text, HasSubstr(fmt::format("TmaTileStages<{0}, {1}, {1}>", 2 * residuals, residuals)));
+    EXPECT_THAT(text, HasSubstr(fmt::format("store_stages.skip({});", residuals - 1)));
+    for (const int places : {2 * residuals, 2 * residuals + 1, 3 * residuals}) {
+      check(m, wgmma(256, 2, places));
+      check(m, cutlass_pingpong(2, places));
+    }
+    check({.batch = 2, .m = 200, .n = 136, .k = 72, .block_n = 128, .residuals = residuals, .beside_type = DType::bf16},
+          wgmma(256, 2, 2 * residuals));
+  }
+}
+
 // What is updated in place comes by the stage that it leaves by, or is loaded by the thread that stores it.
 TEST_F(EmulatedDot, TilesThatAreUpdatedInPlaceComeByTheStagesOfResults) {
   for (const DType out : {DType::f32, DType::bf16}) {

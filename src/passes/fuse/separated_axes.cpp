@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -48,19 +49,25 @@ AxisList axes_behind(const AxisList& axes, const AxisList& first) {
   return rest;
 }
 
+Shape without(const Shape& shape, const AxisList& axes) {
+  std::vector<Index> extents;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (!has(axes, axis)) extents.push_back(shape[axis]);
+  return Shape(extents);
+}
+
 // Sums and products of narrow floats are rounded once, at their end.
 bool is_rounded(const Node& n) {
   return (n.op == &ops::kSum || n.op == &ops::kProd) && compute_dtype(n.type.dtype) != n.type.dtype;
 }
 
-// The axes `first`, and then the others of `axes`.
-Value reduced(const Node& n, Value x, const AxisList& first, const AxisList& axes) {
+// One reduction after another, each over the next of `steps`, whose axes its operand numbers.
+Value reduced(const Node& n, Value x, const std::vector<AxisList>& steps) {
   Graph& graph = *x.graph;
   const bool rounded = is_rounded(n);
   if (rounded) x = ops::cast(x, compute_dtype(n.type.dtype));
-  const NodeId part = graph.add(*n.op, {x.id}, {{"axes", first}});
-  const Value all{&graph, graph.add(*n.op, {part}, {{"axes", axes_behind(axes, first)}})};
-  return rounded ? ops::cast(all, n.type.dtype) : all;
+  for (const AxisList& axes : steps) x.id = graph.add(*n.op, {x.id}, {{"axes", axes}});
+  return rounded ? ops::cast(x, n.type.dtype) : x;
 }
 
 class Splitter {
@@ -68,22 +75,20 @@ class Splitter {
   Splitter(const Graph& graph, const tile::Target& target)
       : graph_(graph), users_(graph.users()), plans_(target) {}
 
-  // The axes to reduce first; none where the reduction stays whole.
-  std::optional<AxisList> first_axes(NodeId id) {
+  // The axes of each reduction that one becomes; none where it stays whole.
+  std::optional<std::vector<AxisList>> steps_of(NodeId id) {
     const Node& n = graph_.node(id);
     if (n.op->kind != OpClass::reduce || !is_fold(*n.op)) return std::nullopt;
-    const ir::Type& type = graph_.type(n.operands[0]);
+    ir::Type type = graph_.type(n.operands[0]);
     const AxisList& axes = n.attrs.integers("axes");
-    const std::vector<AxisList> runs = runs_of(type.shape, axes);
-    if (runs.size() < 2 || type.shape.size() == 0 || (is_held(type.shape, axes) && meets_again(id)))
+    if (runs_of(type.shape, axes).size() < 2 || type.shape.size() == 0 ||
+        (is_held(type.shape, axes) && meets_again(id)))
       return std::nullopt;
-    double best = whole_s(n, type) * (1 - plans_.target().prediction_error);
-    std::optional<AxisList> found;
-    for (const AxisList& run : runs) {
-      const double seconds = parts_s(n, type, run);
-      if (seconds < best) best = seconds, found = run;
-    }
-    return found;
+    const double whole = seconds_of(n, type, axes);
+    if (is_rounded(n)) type.dtype = compute_dtype(n.type.dtype);
+    const Order best = best_order(n, type, axes);
+    if (best.seconds >= whole * (1 - plans_.target().prediction_error)) return std::nullopt;
+    return best.steps;
   }
 
  private:
@@ -121,38 +126,34 @@ class Splitter {
     return false;
   }
 
-  // What the target predicts for the kernels of everything that a graph computes from its input.
-  double seconds_of(const Graph& graph) {
-    GroupForms forms(graph);
-    Group group;
-    double seconds = 0;
-    for (NodeId id = 0; id < graph.size(); ++id) {
-      const Node& n = graph.node(id);
-      if (n.op->kind == OpClass::input) continue;
-      group.nodes.push_back(id);
-      const bool ends = id + 1 == graph.size() || (n.op->kind == OpClass::reduce &&
-                                                   graph.node(id + 1).op->kind == OpClass::reduce);
-      if (!ends) continue;
-      group.outputs = {id};
-      const GroupPrice price = plans_.price(graph, forms, group);
-      if (price.refusal != Refusal::none) return std::numeric_limits<double>::infinity();
-      seconds += price.seconds;
-      group = {};
+  struct Order {
+    double seconds = std::numeric_limits<double>::infinity();
+    std::vector<AxisList> steps;
+  };
+
+  // A run of neighbouring axes first, then the best order of the others.
+  Order best_order(const Node& n, const ir::Type& type, const AxisList& axes) {
+    const std::vector<AxisList> runs = runs_of(type.shape, axes);
+    Order best;
+    if (runs.size() < 2) return {seconds_of(n, type, axes), {axes}};
+    for (const AxisList& run : runs) {
+      const double first = seconds_of(n, type, run);
+      if (first >= best.seconds) continue;
+      Order rest = best_order(n, {type.dtype, without(type.shape, run)}, axes_behind(axes, run));
+      if (first + rest.seconds >= best.seconds) continue;
+      best = {first + rest.seconds, std::move(rest.steps)};
+      best.steps.insert(best.steps.begin(), run);
     }
-    return seconds;
+    return best;
   }
 
-  double whole_s(const Node& n, const ir::Type& type) {
+  // Predicted for the kernels that reduce a tensor in memory.
+  double seconds_of(const Node& n, const ir::Type& type, const AxisList& axes) {
     Graph alone;
-    const NodeId x = alone.add_input("x", type);
-    alone.add(*n.op, {x}, n.attrs);
-    return seconds_of(alone);
-  }
-  double parts_s(const Node& n, const ir::Type& type, const AxisList& first) {
-    Graph alone;
-    const NodeId x = alone.add_input("x", type);
-    (void)reduced(n, {&alone, x}, first, n.attrs.integers("axes"));
-    return seconds_of(alone);
+    const NodeId x = alone.add_input("x", type), result = alone.add(*n.op, {x}, {{"axes", axes}});
+    GroupForms forms(alone);
+    const GroupPrice price = plans_.price(alone, forms, {{result}, {result}});
+    return price.refusal == Refusal::none ? price.seconds : std::numeric_limits<double>::infinity();
   }
 
   const Graph& graph_;
@@ -160,34 +161,21 @@ class Splitter {
   GroupPlans plans_;
 };
 
-// Nothing where every reduction stays as it is.
-std::optional<Graph> with_some_split(const Graph& graph, const tile::Target& target) {
-  Splitter splitter(graph, target);
-  std::vector<std::optional<AxisList>> first(static_cast<std::size_t>(graph.size()));
-  bool any = false;
-  const std::vector<bool> live = graph.live();
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    if (!live[static_cast<std::size_t>(id)]) continue;
-    first[static_cast<std::size_t>(id)] = splitter.first_axes(id);
-    any = any || first[static_cast<std::size_t>(id)];
-  }
-  if (!any) return std::nullopt;
-  NodeId next = 0;  // nodes are asked for in their order, but for inputs
-  return replace_nodes(graph, [&](const Node& n, const std::vector<Value>& x) -> std::optional<Value> {
-    while (&graph.node(next) != &n) ++next;
-    const std::optional<AxisList>& axes = first[static_cast<std::size_t>(next)];
-    return axes ? std::optional(reduced(n, x[0], *axes, n.attrs.integers("axes"))) : std::nullopt;
-  });
-}
-
 }  // namespace
 
 Graph with_separated_axes(const Graph& graph, const tile::Target& target) {
   if (target.predicted_us == nullptr || target.any_size) return graph;
-  Graph out = graph;
-  // What is left to reduce may lie apart as well: each round takes one run of axes from it.
-  while (std::optional<Graph> split = with_some_split(out, target)) out = std::move(*split);
-  return out;
+  Splitter splitter(graph, target);
+  std::map<const Node*, std::vector<AxisList>> split;
+  const std::vector<bool> live = graph.live();
+  for (NodeId id = 0; id < graph.size(); ++id)
+    if (live[static_cast<std::size_t>(id)])
+      if (auto steps = splitter.steps_of(id)) split.emplace(&graph.node(id), std::move(*steps));
+  if (split.empty()) return graph;
+  return replace_nodes(graph, [&](const Node& n, const std::vector<Value>& x) -> std::optional<Value> {
+    const auto found = split.find(&n);
+    return found == split.end() ? std::nullopt : std::optional(reduced(n, x[0], found->second));
+  });
 }
 
 }  // namespace tilewright::passes

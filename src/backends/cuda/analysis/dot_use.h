@@ -14,7 +14,7 @@ namespace tilewright::cuda {
 struct DotUse {
   std::optional<TensorDot> dot;  // a loop of one dot, or
   std::optional<B2bMatmul> b2b;
-  // Tiles of which as many as there are results come by the results' stages; where they have room for them.
+  // Tiles that come by the results' stages, as many as these have room for.
   std::vector<TileLoad> loads;
   std::vector<TileStore> results;  // tiles that leave by stages, where the schedule wants that
 };

@@ -217,14 +217,14 @@ class Planner {
     return at == dots_.results.end() ? nullptr : &*at;
   }
 
-  // The loads that can come to the stages by which the loop's results leave, as many as there are results:
-  // their pieces must look as the results' do, and their places be known in front of the product.
+  // The loads that can come to the stages of the loop's results, as many as these have room for: their pieces
+  // must look as the results' do, and their places be known in front of the product.
   std::vector<int> find_fetched(const ElementLoop& loop, ThreadLayout layout) {
     std::vector<int> found;
     if (dots_.loads.empty()) return found;
     const TileStore& result = dots_.results[0];
     for (const Instr& in : loop.body) {
-      if (found.size() == dots_.results.size()) break;
+      if (static_cast<Index>(found.size()) == store_stages(schedule_) / kFetchStages) break;
       if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::load) continue;
       const auto load = std::find_if(dots_.loads.begin(), dots_.loads.end(),
                                      [&](const TileLoad& l) { return l.op == in.op; });

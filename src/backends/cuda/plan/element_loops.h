@@ -17,7 +17,7 @@ struct Pieces {
   bool loads = false;  // a piece loads what stands along its columns
   Index rows = 0;  // whose elements it loads at once; 0: all of the tile's are loaded before the first piece
   std::vector<int> sent = {};  // instructions whose stores leave by stages
-  // Loads that the copy engine brings: the i-th to where the i-th of them leaves from.
+  // Loads that the copy engine brings: the i-th to where the i-th of them leaves from, or behind them.
   std::vector<int> fetched = {};
   bool fetches(std::size_t instr) const {
     return std::find(fetched.begin(), fetched.end(), static_cast<int>(instr)) != fetched.end();

@@ -118,6 +118,8 @@ void ElementPrinter::print_sent_pieces(const PrintedLoop& loop) {
                 piece_place(*results[k].op, results[k].block, {panel, block, rows}));
     }
   }
+  if (loop.pieces.fetched.size() > results.size())
+    out_.line("store_stages.skip({});", loop.pieces.fetched.size() - results.size());
   if (loop.pieces.fetched.empty() || panels * blocks <= kFetchedPieces) return;
   const IndexText next = panel * blocks + block + kFetchedPieces;
   out_.open("if ({} < {})", next.str(), panels * blocks);

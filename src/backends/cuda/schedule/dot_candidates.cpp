@@ -132,7 +132,7 @@ class Lister {
     const std::string why = list_group_m({16, 12, 8, 32}, threads, together, from_registers, 1);
     if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
     if (results)
-      list_staged(threads, together, tiles, block_bytes, *results);
+      list_staged(threads, together, tiles, *dot, *results);
     else
       refuse({.threads = threads, .kind = together}, results.error().message);
     // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
@@ -142,7 +142,7 @@ class Lister {
     tiles.pingpong = from_registers.pingpong = true;
     const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, from_registers, 1);
     if (!alone.empty()) return refuse({.threads = 2 * kWarpgroup, .kind = apart}, alone);
-    if (results) list_staged(2 * kWarpgroup, apart, tiles, block_bytes, *results);
+    if (results) list_staged(2 * kWarpgroup, apart, tiles, *dot, *results);
   }
 
   void list_mma() {
@@ -204,14 +204,29 @@ class Lister {
     return kCopiedElementUs * elements * static_cast<double>(depth_of(dot)) * waves;
   }
 
+  // Tiles that the epilogue loads and the copy engine may bring.
+  Index fetched_tiles(const TensorDot& dot, const std::vector<TileStore>& stores) const {
+    if (!stores[0].by_engine) return 0;
+    const std::vector<TileLoad> loads = find_tile_loads(kernel_, *dot.dot);
+    return std::count_if(loads.begin(), loads.end(),
+                         [&](const TileLoad& l) { return l.block.box[0] == stores[0].columns(); });
+  }
+
   // The same with the results sent by way of shared memory, where the pipeline still hides memory's latency.
   template <typename Kind>
-  void list_staged(int threads, Kind kind, tile::TensorTiles tiles, Index block_bytes,
+  void list_staged(int threads, Kind kind, tile::TensorTiles tiles, const TensorDot& dot,
                    const std::vector<TileStore>& stores) {
     const auto results = static_cast<Index>(stores.size());
-    const Index groups = threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
-    const Index fewest = kFewestStoreStages * results, most = std::max(fewest, kMostStoreStages);
-    const Index pipeline = std::min(Index{kind.stages}, (all - fewest * groups * kPieceBytes) / block_bytes);
+    const Index groups = threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes(),
+                block_bytes = dot.a.bytes() + dot.b.bytes();
+    const auto blocks_beside = [&](Index places) {
+      return std::min(Index{kind.stages}, (all - places * groups * kPieceBytes) / block_bytes);
+    };
+    // Room for the tiles that may come, as far as the pipeline does not need it.
+    Index slots = std::max(results, fetched_tiles(dot, stores));
+    while (slots > results && blocks_beside(kFetchStages * slots) < kFewestStages) --slots;
+    const Index fewest = kFewestStoreStages * slots, most = std::max(fewest, kMostStoreStages);
+    const Index pipeline = blocks_beside(fewest);
     kind.stages = static_cast<int>(pipeline);
     kind.store_stages =
         static_cast<int>(std::clamp((all - pipeline * block_bytes) / (groups * kPieceBytes), fewest, most));

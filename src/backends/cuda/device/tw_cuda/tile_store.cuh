@@ -28,18 +28,22 @@ struct TmaStoreStages {
   TW_DEVICE u32 piece(int result) const { return stages + ring_stage<kStages>(stage, result) * kPieceBytes; }
   TW_DEVICE void next() { stage = ring_stage<kStages>(stage, 1); }
 };
-// Stages to which pieces of kTiles tiles come, two ahead of those that are computed: the i-th tile's to those of the i-th result.
-// Of three stages for each result one leaves meanwhile; of two, what comes waits until the engine has read what leaves.
-template <int kStages, int kResults, int kTiles>
+// Stages to which pieces of kTiles tiles come, two ahead of those that are computed: the i-th tile's to that by which the i-th
+// result leaves, or to one of its own where there are more tiles than results; kSlots for all of a piece. Of three stages for each
+// one leaves meanwhile; of two, what comes waits until the engine has read what leaves.
+template <int kStages, int kSlots, int kTiles>
 struct TmaTileStages {
-  static constexpr bool kLeavesMeanwhile = kStages >= 3 * kResults;
-  static constexpr int kUnread = kLeavesMeanwhile ? kStages - 3 * kResults : 0;
+  static_assert(kStages >= 2 * kSlots && kTiles <= kSlots, "one piece comes while another is computed");
+  static constexpr bool kLeavesMeanwhile = kStages >= 3 * kSlots;
+  static constexpr int kUnread = 0;
   u32 stages;
   Barrier* full;  // of each stage
   u32 stage = 0;
   u32 phases = 0;  // the parity of each stage's barrier
   TW_DEVICE u32 piece(int result) const { return stages + ring_stage<kStages>(stage, result) * kPieceBytes; }
   TW_DEVICE void next() { stage = ring_stage<kStages>(stage, 1); }
+  // Past stages that no result leaves by.
+  TW_DEVICE void skip(int unused) { stage = ring_stage<kStages>(stage, unused); }
   TW_DEVICE void wait() {
 #pragma unroll
     for (int i = 0; i < kTiles; ++i) {
@@ -201,12 +205,12 @@ TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, 
 }
 // A piece of tile kTile to the stage of the piece that is `ahead` of the next: behind send() it is free, or will be once it is
 // read.
-template <int kTile, int kStages, int kResults, int kTiles, class... Index>
-TW_DEVICE void fetch(const TmaTileStages<kStages, kResults, kTiles>& in, int ahead, const TensorMap& map,
-                     i32 x, Index... outer) {
+template <int kTile, int kStages, int kSlots, int kTiles, class... Index>
+TW_DEVICE void fetch(const TmaTileStages<kStages, kSlots, kTiles>& in, int ahead, const TensorMap& map, i32 x,
+                     Index... outer) {
   if (threadIdx.x % 128 > 0) return;
-  if constexpr (kTile == 0 && !TmaTileStages<kStages, kResults, kTiles>::kLeavesMeanwhile) bulk_wait_read<0>();
-  const u32 at = ring_stage<kStages>(in.stage, ahead * kResults + kTile);
+  if constexpr (kTile == 0 && !TmaTileStages<kStages, kSlots, kTiles>::kLeavesMeanwhile) bulk_wait_read<0>();
+  const u32 at = ring_stage<kStages>(in.stage, ahead * kSlots + kTile);
   barrier_expect(in.full[at], kPieceBytes);
   tma_load(in.stages + at * kPieceBytes, map, in.full[at], x, outer...);
 }

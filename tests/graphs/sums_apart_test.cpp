@@ -1,0 +1,96 @@
+// Gradients of keys and values that query heads share: sums over the heads behind their products, or in the products' depth.
+#include "passes/graph/sums_apart.h"
+
+#include "ops/attention.h"
+#include "ops/functions.h"
+#include "ops/ops.h"
+#include "ops/rows.h"
+#include "ops/stored_rows.h"
+#include "passes/graph/differentiate.h"
+#include "passes/graph/simplify.h"
+#include "passes/pipeline.h"
+#include "support/h200_target.h"
+#include "support/host_values.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace tilewright::test {
+namespace {
+
+using ir::Value;
+
+struct Heads {
+  Index queries = 16, keys = 2, length = 1280, depth = 128;
+};
+
+// A loss through attention, causal where that is said, and the gradients of q, k and v.
+ir::Graph gradients(const Heads& h, DType dtype, bool causal) {
+  ir::Graph g("attention");
+  const auto input = [&](const char* name, Index heads) {
+    return Value{&g, g.add_input(name, {dtype, {1, heads, h.length, h.depth}})};
+  };
+  const Value q = input("q", h.queries), k = input("k", h.keys), v = input("v", h.keys),
+              target = input("target", h.queries);
+  ops::AttendOptions options{.result = dtype};
+  if (causal) {
+    const Shape square{h.length, h.length};
+    const auto places = [&](Index axis) { return ops::iota(g, square, axis); };
+    options.mask = ops::le(places(1), places(0));
+  }
+  const Value off = ops::attend(ops::attention_scores(q, k, 0.1), v, options).out - target;
+  g.set_outputs({ops::sum(off * off, {0, 1, 2, 3}).id});
+  return passes::differentiate(g, {0, 1, 2});
+}
+
+bool is_apart(const ir::Node& n) { return n.op == &ops::kSum && n.attrs.has(ops::kApart); }
+
+std::ptrdiff_t sums_apart(const ir::Graph& graph) {
+  return std::count_if(graph.nodes().begin(), graph.nodes().end(), is_apart);
+}
+
+TEST(SumsApart, HaveTheValuesOfTheGraphAsItWas) {
+  for (const bool causal : {false, true}) {
+    const ir::Graph whole = gradients({.queries = 6, .keys = 2, .length = 5, .depth = 4}, DType::f64, causal);
+    const auto apart = passes::with_sums_apart(whole);
+    ASSERT_TRUE(apart);
+    EXPECT_EQ(sums_apart(*apart), 2) << "of keys and values";
+    const ir::Graph simplified = passes::simplify(*apart);
+    EXPECT_EQ(sums_apart(simplified), 2) << "rewrites leave them alone";
+    Random random(7);
+    std::vector<ir::HostTensor> inputs;
+    for (ir::NodeId id : whole.inputs()) inputs.push_back(random_host(whole.type(id), {}, random));
+    const auto want = ops::evaluate(whole, inputs), got = ops::evaluate(simplified, inputs);
+    for (std::size_t o = 0; o < want.size(); ++o)
+      EXPECT_EQ(difference(got[o], want[o], {.relative = 1e-12, .absolute = 1e-12}), "") << o;
+  }
+}
+
+// Each head's product is added before it is rounded.
+TEST(SumsApart, AddWhatIsNotRounded) {
+  const auto apart = passes::with_sums_apart(gradients({.length = 64}, DType::bf16, true));
+  ASSERT_TRUE(apart);
+  for (const ir::Node& n : apart->nodes())
+    if (is_apart(n)) EXPECT_EQ(n.type.dtype, DType::f32);
+}
+
+TEST(SumsApart, ThereAreNoneWhereEachHeadHasKeysOfItsOwn) {
+  EXPECT_FALSE(passes::with_sums_apart(gradients({.queries = 2, .keys = 2, .length = 64}, DType::bf16, true)));
+}
+
+// Two heads of keys are ten blocks of programs each for 132 units, and a mask skips half of them where a program has one head.
+TEST(SumsApart, AreTakenWhereHeadsAreFew) {
+  const passes::Compiled c = passes::run_pipeline(gradients({}, DType::bf16, true), h200_target());
+  ASSERT_EQ(sums_apart(c.graph), 2);
+  for (const passes::Group& group : c.fusion.groups) {
+    const auto has = [&](const auto& is) {
+      return std::any_of(group.nodes.begin(), group.nodes.end(),
+                         [&](ir::NodeId id) { return is(c.graph.node(id)); });
+    };
+    EXPECT_FALSE(has(is_apart) && has([](const ir::Node& n) { return n.op->kind == ir::OpClass::matmul; }));
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::test
