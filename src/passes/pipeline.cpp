@@ -1,5 +1,6 @@
 // The readable list of passes. Each is a file of its own in the folder that its #include names:
-//   in_fixed_order, where that is asked for → with_scans_in_blocks → with_sorts_in_runs → simplify →
+//   in_fixed_order, where that is asked for → with_scans_in_blocks → with_sorts_in_runs →
+//   with_sums_apart, which gives a second graph that goes the same way, and the faster one is taken → simplify →
 //   with_products_by_parts → with_variances_by_parts → with_sums_by_rows → with_separated_axes
 //                                                   rewrite the graph
 //   materialize                                     stores what memory must hold

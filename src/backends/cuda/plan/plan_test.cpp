@@ -72,7 +72,8 @@ TEST(CudaPlan, RegistersOfTilesBesideALargeOneAreCounted) {
         {.threads = 256, .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .store_stages = 4}});
   };
   EXPECT_EQ(why(1, 0), "");
-  EXPECT_EQ(why(2, 1), "cutlass_pingpong: no registers are left for what the tile is computed with");
+  EXPECT_EQ(why(2, 1), "") << "two of the tiles come by the stages";
+  EXPECT_EQ(why(4, 1), "cutlass_pingpong: no registers are left for what the tile is computed with");
 }
 
 TEST(CudaPlan, SharedMemoryIsCounted) {

@@ -129,7 +129,10 @@ class Lister {
     const auto results = find_tile_stores(kernel_, *dot->dot);
     tile::TensorTiles from_registers = tiles;
     if (results && !results->front().by_engine) from_registers.leaving_cycles += kAloneElementCycles;
-    const std::string why = list_group_m({16, 12, 8, 32}, threads, together, from_registers, 1);
+    const double by_threads = results && results->front().by_engine
+                                  ? slower_by_threads(fetched_tiles(*dot, *results) + static_cast<Index>(results->size()))
+                                  : 1;
+    const std::string why = list_group_m({16, 12, 8, 32}, threads, together, from_registers, by_threads);
     if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
     if (results)
       list_staged(threads, together, tiles, *dot, *results);
@@ -140,7 +143,7 @@ class Lister {
     if (dot->two_level || !tile::fits_pingpong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
     const tile::WgmmaPingpong apart{.stages = together.stages};
     tiles.pingpong = from_registers.pingpong = true;
-    const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, from_registers, 1);
+    const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, from_registers, by_threads);
     if (!alone.empty()) return refuse({.threads = 2 * kWarpgroup, .kind = apart}, alone);
     if (results) list_staged(2 * kWarpgroup, apart, tiles, *dot, *results);
   }
@@ -204,6 +207,10 @@ class Lister {
     return kCopiedElementUs * elements * static_cast<double>(depth_of(dot)) * waves;
   }
 
+  // By how much tiles are dearer that threads load and store, where the copy engine could.
+  static double slower_by_threads(Index tiles) {
+    return std::pow(kTileByThreads, static_cast<double>(tiles));
+  }
   // Tiles that the epilogue loads and the copy engine may bring.
   Index fetched_tiles(const TensorDot& dot, const std::vector<TileStore>& stores) const {
     if (!stores[0].by_engine) return 0;
@@ -212,32 +219,38 @@ class Lister {
                          [&](const TileLoad& l) { return l.block.box[0] == stores[0].columns(); });
   }
 
-  // The same with the results sent by way of shared memory, where the pipeline still hides memory's latency.
+  // The same with the results sent by way of shared memory, where the pipeline still hides memory's latency;
+  // and with a shorter pipeline, where that makes room for more of what is loaded and stored.
   template <typename Kind>
   void list_staged(int threads, Kind kind, tile::TensorTiles tiles, const TensorDot& dot,
                    const std::vector<TileStore>& stores) {
+    tiles.by_copy_engine = stores[0].by_engine;
+    if (!stores[0].by_engine) tiles.leaving_cycles += kRowElementCycles;
     const auto results = static_cast<Index>(stores.size());
-    const Index groups = threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes(),
-                block_bytes = dot.a.bytes() + dot.b.bytes();
+    const Index tiles_loaded = fetched_tiles(dot, stores), groups = threads / kWarpgroup;
+    const Index all = options_.max_shared_bytes - reserved_bytes(), block_bytes = dot.a.bytes() + dot.b.bytes();
     const auto blocks_beside = [&](Index places) {
       return std::min(Index{kind.stages}, (all - places * groups * kPieceBytes) / block_bytes);
     };
-    // Room for the tiles that may come, as far as the pipeline does not need it.
-    Index slots = std::max(results, fetched_tiles(dot, stores));
-    while (slots > results && blocks_beside(kFetchStages * slots) < kFewestStages) --slots;
-    const Index fewest = kFewestStoreStages * slots, most = std::max(fewest, kMostStoreStages);
-    const Index pipeline = blocks_beside(fewest);
-    kind.stages = static_cast<int>(pipeline);
-    kind.store_stages =
-        static_cast<int>(std::clamp((all - pipeline * block_bytes) / (groups * kPieceBytes), fewest, most));
-    const auto refuse_it = [&](const std::string& why) { refuse({.threads = threads, .kind = kind}, why); };
-    if (pipeline < kFewestStages)
-      return refuse_it(fmt::format("store_stages: beside them the pipeline has {} blocks, fewer than {}",
-                                   std::max<Index>(pipeline, 0), kFewestStages));
-    tiles.by_copy_engine = stores[0].by_engine;
-    if (!stores[0].by_engine) tiles.leaving_cycles += kRowElementCycles;
-    const std::string why = list_group_m({16, 8}, threads, kind, tiles, 1);
-    if (!why.empty()) refuse_it(why);
+    Index taken = 0;  // slots of a piece
+    for (const Index least : {kFewestStages, kFewestBesideStores}) {
+      Index slots = std::max(results, tiles_loaded);
+      while (slots > results && blocks_beside(kFewestStoreStages * slots) < least) --slots;
+      const Index fewest = kFewestStoreStages * slots, pipeline = blocks_beside(fewest);
+      if (slots <= taken || pipeline < least) continue;
+      taken = slots;
+      Kind staged = kind;
+      staged.stages = static_cast<int>(pipeline);
+      staged.store_stages = static_cast<int>(std::clamp((all - pipeline * block_bytes) / (groups * kPieceBytes),
+                                                        fewest, std::max(fewest, kMostStoreStages)));
+      const double slower = (pipeline < kFewestStages ? kShortPipeline : 1) *
+                            slower_by_threads(std::max<Index>(tiles_loaded - slots, 0));
+      const std::string why = list_group_m({16, 8}, threads, staged, tiles, slower);
+      if (!why.empty()) refuse({.threads = threads, .kind = staged}, why);
+    }
+    if (taken == 0)
+      refuse({.threads = threads, .kind = kind},
+             fmt::format("store_stages: beside them the pipeline has fewer than {} blocks", kFewestBesideStores));
   }
 
   // The kind with each of these groups. Why not, where it cannot be planned.
