@@ -68,6 +68,26 @@ endfunction()
 # its -O0 writes twice the code.
 set(TW_LESS_OPTIMIZATION $<$<CONFIG:Release>:$<IF:$<CXX_COMPILER_ID:Clang>,-O0,-Og>>)
 
+# tw_optimised_code_first(<program> <libraries>): of a template that the program and a library have both instantiated the linker takes
+# the first it meets, which would be the program's, by -O0. So whole archives come before the program's objects.
+set(TW_LIBRARY_FOLDERS tw_tensor tw_runtime tw_passes tw_ops tw_ir tw_tile tw_perf tw_base)
+function(tw_optimised_code_first program)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR TILEWRIGHT_FOLDERS_SHARED OR TILEWRIGHT_SANITIZE)
+    return()
+  endif()
+  set(archives)
+  foreach(library IN LISTS ARGN)
+    if(TARGET ${library})
+      get_target_property(type ${library} TYPE)
+      if(type STREQUAL "STATIC_LIBRARY")
+        list(APPEND archives $<TARGET_FILE:${library}>)
+      endif()
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES archives)
+  target_link_options(${program} PRIVATE LINKER:--whole-archive ${archives} LINKER:--no-whole-archive)
+endfunction()
+
 # tw_tool(<program> [MEASURES]): a program with a command line. One that measures is optimised as the library is, also where it has
 # nothing to hurry for: of code that both have, such as a std::function's, the linker takes the program's.
 function(tw_tool program)
@@ -135,6 +155,7 @@ function(tw_folder name)
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE tw_${name} ${ARG_TEST_DEPS} GTest::gtest GTest::gtest_main)
     target_compile_options(test_${name} PRIVATE ${TW_LESS_OPTIMIZATION})
+    tw_optimised_code_first(test_${name} tw_${name} ${ARG_DEPS} ${ARG_TEST_DEPS})
     tw_test(${name} test_${name} --gtest_brief=1)
     set_property(TEST ${name} PROPERTY LABELS unit)
     add_dependencies(unit_tests test_${name})
