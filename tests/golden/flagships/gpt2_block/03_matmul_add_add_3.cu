@@ -14,9 +14,11 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16* __restrict__ transpose_out, const bf16* __restrict__ ow, bf16* __restrict__ add_out, const bf16* __restrict__ x, const bf16* __restrict__ ob, const __grid_constant__ TensorMap transpose_out_map, const __grid_constant__ TensorMap ow_map, const __grid_constant__ TensorMap add_out_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16* __restrict__ transpose_out, const bf16* __restrict__ ow, bf16* __restrict__ add_out, const bf16* __restrict__ x, const bf16* __restrict__ ob, const __grid_constant__ TensorMap transpose_out_map, const __grid_constant__ TensorMap ow_map, const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap add_out_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
+  __shared__ Barrier tile_full[2][2];
+  open_tile_stages(tile_full);
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 128, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 6 * A::bytes;
@@ -44,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
   } else {
     registers_up<232>();
     const int group = warpgroup();
-    TmaStoreStages<2, 1> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes};
+    TmaTileStages<2, 1, 1> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, tile_full[group]};
     for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
       const GridPoint point = tile_swizzle<16>(program, 6, 16);
       const i32 program_0 = point.x;
@@ -53,6 +55,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
       const i32 first_row = program_1 * 128;
 
       Vec<f32, 2> acc[2][16];
+      fetch<0>(store_stages, 0, x_map, first_column, first_row + group * 64);
+      fetch<0>(store_stages, 1, x_map, first_column + 64, first_row + group * 64);
       keep_step<256>();
       for (i64 depth = 0; depth < 768; depth += 64) {
         wait_full(pipeline, state);
@@ -65,15 +69,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
       wgmma_pin(acc);
       release_previous<1>(pipeline, state);
 
-      Vec<bf16, 2> x_in[2][16];
-      const bf16* const x_at = x + first_row * 768 + first_column + g * 768 + t * 2;
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-#pragma unroll
-        for (int c = 0; c < 16; ++c) {
-          x_in[r][c] = load<2, Cache::constant>(x_at + r * 6144 + c * 8);
-        }
-      }
       Vec<bf16, 2> ob_in[16];
       const bf16* const ob_at = ob + first_column + t * 2;
 #pragma unroll
@@ -82,9 +77,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
       }
 #pragma unroll
       for (int panel = 0; panel < 2; ++panel) {
+        store_stages.wait();
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const int r = half;
+          Vec<bf16, 2> x_in[2][16];
+#pragma unroll
+          for (int quad = 0; quad < 2; ++quad) {
+            const int c = (panel * 2 + quad) * 4;
+            get(store_stages.piece(0), half, quad * 4, &x_in[r][c]);
+          }
 #pragma unroll
           for (int quad = 0; quad < 2; ++quad) {
             Vec<bf16, 2> add_out_parts[4];
