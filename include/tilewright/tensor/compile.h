@@ -84,8 +84,16 @@ struct CompileTimes {
   double load_ms = 0;      // handed to the device
 };
 
-// What one specialisation became.
+// What one specialisation became. Copies are made and dropped by functions of the library: a user's source is
+// compiled sooner.
 struct KernelReport {
+  KernelReport();
+  KernelReport(const KernelReport&);
+  KernelReport(KernelReport&&) noexcept;
+  KernelReport& operator=(const KernelReport&);
+  KernelReport& operator=(KernelReport&&) noexcept;
+  ~KernelReport();
+
   std::string name;
   std::string ops;  // the graph ops it computes
   double flops = 0;
@@ -112,6 +120,13 @@ struct KernelReport {
   std::string tile;    // tile IR
 };
 struct SpecialisationReport {
+  SpecialisationReport();
+  SpecialisationReport(const SpecialisationReport&);
+  SpecialisationReport(SpecialisationReport&&) noexcept;
+  SpecialisationReport& operator=(const SpecialisationReport&);
+  SpecialisationReport& operator=(SpecialisationReport&&) noexcept;
+  ~SpecialisationReport();
+
   std::string key;     // the guards: types and devices of the arguments; of a range those of the last call
   std::string reason;  // why it was compiled
   // With dynamic dimensions: what the kernels take as arguments, or why they cannot; and the sizes that are

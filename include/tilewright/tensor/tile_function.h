@@ -1,10 +1,10 @@
 // TileFunction: a tile kernel written by hand, run on tensors like any other function.
 #pragma once
 
+#include <tilewright/base/any_function.h>
 #include <tilewright/tensor/tensor.h>
 #include <tilewright/tile/kernel.h>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +43,7 @@ struct TileCall {
   std::vector<double> scalars;
 };
 // The gradients by each of TileCall::read, of the same types; one that is not defined is 0.
-using TileGradient = std::function<std::vector<Tensor>(const TileCall&)>;
+using TileGradient = AnyFunction<std::vector<Tensor>(const TileCall&)>;
 
 // A kernel as a function of tensors. It is compiled at its first call on a device of a Context, and kept.
 class TileFunction {
