@@ -19,8 +19,8 @@
 namespace tilewright {
 
 // A dimension of an argument, a Tensor, whose size may change from call to call. Arguments are numbered from
-// 0; of a function of one list of tensors, the list's elements are. An axis counts from 0 as well: the rank
-// is not known before a call.
+// 0; of a function of one list of tensors, the list's elements are. A negative axis counts from the last. A
+// call throws Error where its arguments have no such dimension.
 struct DynamicDim {
   int argument = 0;
   int axis = 0;
