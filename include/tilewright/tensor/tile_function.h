@@ -56,8 +56,14 @@ class TileFunction {
   // One argument for each view and scalar of the kernel, in their order (f32 and f64 scalars as their
   // values; i64 ones must be whole). Returns the tensors made by out(), in view order. Inside compile() the
   // call is a graph break. Throws Error when a count or type differs, when a view reaches outside its tensor,
-  // and in value_and_grad() on tensors that are differentiated, where it has no gradient (set_gradient()).
+  // when no view is given a tensor, whose device it would run on, and in value_and_grad() on tensors that are
+  // differentiated, where it has no gradient (set_gradient()).
   std::vector<Tensor> operator()(const std::vector<TileArg>& views, const std::vector<double>& scalars = {},
+                                 const Location& where = Location::current()) const;
+  // The same of a kernel that may have no tensor among its arguments: fill(ctx, {out({8})}) runs on the
+  // Context's own device. Throws Error on tensors of another Context as well.
+  std::vector<Tensor> operator()(const Context& context, const std::vector<TileArg>& views,
+                                 const std::vector<double>& scalars = {},
                                  const Location& where = Location::current()) const;
   // Instead of the device's own choice.
   void use(const tile::Schedule& schedule, const Location& where = Location::current());
@@ -78,6 +84,8 @@ class TileFunction {
  private:
   struct State;
   State& state(const Location& where) const;
+  struct Call;
+  std::vector<Tensor> run(const Call& call) const;
   std::unique_ptr<State> state_;
 };
 
