@@ -69,8 +69,8 @@ struct CompileOptions {
   // (but those that lie in donated arguments) and its temporaries. Where temporaries would take more, they
   // are not kept but made again in front of what reads them: the launches that made them are repeated, those
   // first whose time is least for the bytes they save; results are the same. explain() says how many are, and
-  // what they are predicted to take. 0: no limit. Throws Error at the first call, with the bytes that would
-  // do, where no plan is found. With graph breaks it holds for each piece between them.
+  // what they are predicted to take. 0: no limit. The first call throws Error where it is negative, and, with
+  // the bytes that would do, where no plan is found. With graph breaks it holds for each piece between them.
   std::int64_t memory_budget = 0;
 };
 
