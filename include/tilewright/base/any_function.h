@@ -15,18 +15,21 @@ class AnyFunction;
 
 namespace detail {
 
+// Whether a type is made of a signature alone, as std::function and AnyFunction are.
+template <class F>
+constexpr bool kIsOfSignature = false;
+template <template <class> class Holder, class R, class... A>
+constexpr bool kIsOfSignature<Holder<R(A...)>> = true;
+
 // Whether a callable has nothing to call: a null pointer, an empty std::function or AnyFunction.
 template <class F>
 bool is_empty(const F& f) {
   if constexpr (std::is_pointer_v<F> || std::is_member_pointer_v<F>)
     return f == nullptr;
+  else if constexpr (kIsOfSignature<F> && requires { f.operator bool(); })
+    return !f.operator bool();
   else
     return false;
-}
-template <template <class> class Holder, class R, class... A>
-  requires requires(const Holder<R(A...)>& f) { f.operator bool(); }
-bool is_empty(const Holder<R(A...)>& f) {
-  return !f.operator bool();
 }
 
 // std::invoke() without <functional>: a pointer to a member takes its object first.
