@@ -70,6 +70,15 @@ class CheckHeaders(unittest.TestCase):
         self.write("src/tile/other.h", "#pragma once\n#include <vector>\nstruct shape {};\n")
         self.assertEqual(self.bad(), {})
 
+    def test_what_users_read_includes_nothing_that_takes_long(self):
+        self.write("include/tilewright/tree.h", "#pragma once\n#include <vector>\n")
+        self.write("include/tilewright/tilewright.hpp", "#pragma once\n#include <tilewright/tree.h>\n")
+        self.write("include/tilewright/other.h", "#pragma once\n#include <map>\n")
+        dear = lambda: check_headers.dear_includes(check_headers.Headers(self.root))
+        self.assertEqual(dear(), [])
+        self.write("include/tilewright/tree.h", "#pragma once\n#include <functional>\n#include <vector>\n")
+        self.assertEqual(dear(), ["include/tilewright/tree.h includes <functional>"])
+
     def test_what_was_good_is_compiled_again_when_what_it_includes_has_changed(self):
         remembered = Remembered(self.root / "good")
         self.assertEqual(check_headers.check(self.root, remembered, COMPILER), ({}, 3, 3))

@@ -35,9 +35,13 @@ Numbers numbers_of(int argument, std::span<const std::size_t> ends) {
 }
 
 // The options with tensors numbered where the user numbered arguments. A dynamic dimension of no argument
-// stays, and is refused at the call.
+// stays, and is refused at the call. Throws Error on what is wrong for calls with any arguments.
 CompileOptions of_tensors(const CompileOptions& options, std::span<const std::size_t> ends,
                           const Location& where) {
+  if (options.memory_budget < 0)
+    throw Error(
+        fmt::format("compile: memory_budget is negative: {} bytes (0: no limit)", options.memory_budget),
+        where);
   CompileOptions out = options;
   const auto is_argument = [&](int number) {
     return number >= 0 && static_cast<std::size_t>(number) < ends.size();

@@ -76,7 +76,8 @@ std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vecto
 }
 
 // The function's graphs at other sizes of arguments that it was called with.
-SizeFamily::Others CompiledCore::State::recorded_sizes(const Specialisation& s) const {
+SizeFamily::Others CompiledCore::State::recorded_sizes(const Specialisation& s,
+                                                       const std::vector<DynamicDim>& dynamic) const {
   const auto types_of_guards = [](const Specialisation& one) {
     std::vector<ir::Type> types;
     types.reserve(one.guards.size());
@@ -89,7 +90,7 @@ SizeFamily::Others CompiledCore::State::recorded_sizes(const Specialisation& s) 
   for (const std::shared_ptr<Specialisation>& other : specialisations)
     if (graphs.size() < kMost && other.get() != &s && other->recorded && !other->range &&
         other->guards.front().device == s.guards.front().device &&
-        are_alike(types, types_of_guards(*other), options.dynamic))
+        are_alike(types, types_of_guards(*other), dynamic))
       graphs.push_back(*other->recorded);
   return [graphs = std::move(graphs)](std::size_t i) {
     return i < graphs.size() ? std::optional(graphs[i]) : std::nullopt;
@@ -118,18 +119,19 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
     return traced_at(args, other, context, where);
   };
   std::shared_ptr<CompiledGraph> graph;
-  std::string dynamic;
+  std::vector<DynamicDim> dynamic;
+  std::string shared;
   bool shares_kernels = false;
   try {
-    if (!options.dynamic.empty() && options.memory_budget != 0) {
-      dynamic = "kernels for these sizes alone: each size has a plan of its own within memory_budget";
-    } else if (!options.dynamic.empty()) {
-      const std::vector<ir::Type> types = types_of(args);
-      check_dynamic(options.dynamic, types, where);
+    const std::vector<ir::Type> types = types_of(args);
+    dynamic = with_axes_from_0(options.dynamic, types, where);
+    if (!dynamic.empty() && options.memory_budget != 0) {
+      shared = "kernels for these sizes alone: each size has a plan of its own within memory_budget";
+    } else if (!dynamic.empty()) {
       const SizeFamily::Others others =
-          reads_shapes ? recorded_sizes(s) : imagined_sizes(trace_at, types, options.dynamic);
-      graph = compile_for_sizes(device, *s.recorded, others, how, dynamic);
-      if (reads_shapes) dynamic += "; each size is lowered, as the function reads shapes";
+          reads_shapes ? recorded_sizes(s, dynamic) : imagined_sizes(trace_at, types, dynamic);
+      graph = compile_for_sizes(device, *s.recorded, others, how, shared);
+      if (reads_shapes) shared += "; each size is lowered, as the function reads shapes";
     }
     shares_kernels = graph != nullptr;
     if (!graph) graph = compile_graph(device, *s.recorded, how);
@@ -146,12 +148,12 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
   if (s.range || known()) return graph;
   s.programs.insert(s.programs.begin(), {over, graph});
   if (s.programs.size() > kMostPrograms) s.programs.pop_back();
-  s.dynamic = std::move(dynamic);
+  s.dynamic = std::move(shared);
   const bool may_range = over.empty() && options.donate.empty() && !options.max_autotune && !reads_shapes;
   const bool is_kept = std::any_of(specialisations.begin(), specialisations.end(),
                                    [&](const auto& k) { return k.get() == &s; });
   if (shares_kernels && s.programs.size() == 1 && may_range && is_kept) {
-    open_range(s, history, device, trace_at, options.dynamic, how);
+    open_range(s, history, device, trace_at, dynamic, how);
     // Those for single sizes that it serves are done with.
     std::erase_if(specialisations,
                   [&](const auto& other) { return other.get() != &s && replaces(s, *other); });

@@ -73,7 +73,7 @@ struct CompiledCore::State {
   Recorded record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                   const std::shared_ptr<ContextState>& context, const Location& where,
                   const std::string& no_breaks = "");
-  SizeFamily::Others recorded_sizes(const Specialisation& s) const;
+  SizeFamily::Others recorded_sizes(const Specialisation& s, const std::vector<DynamicDim>& dynamic) const;
 };
 
 // The specialisation for these arguments, with their sizes; null where there is none. `traced` gives the

@@ -55,22 +55,26 @@ bool TracedAt::uses_what(const TracedAt& other, std::size_t arguments) const {
   return true;
 }
 
-void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir::Type>& arguments,
-                   const Location& where) {
+std::vector<DynamicDim> with_axes_from_0(const std::vector<DynamicDim>& dynamic,
+                                         const std::vector<ir::Type>& arguments, const Location& where) {
+  std::vector<DynamicDim> out;
   for (const DynamicDim& d : dynamic) {
     if (d.argument < 0 || d.argument >= static_cast<int>(arguments.size()))
       throw Error(fmt::format("compile: dynamic dimension of argument {}, the function has {}", d.argument,
                               arguments.size()),
                   where);
-    const int rank = arguments[static_cast<std::size_t>(d.argument)].shape.rank();
-    if (d.axis < 0 || d.axis >= rank)
-      throw Error(
-          fmt::format("compile: dynamic axis {} of argument {}, which has rank {}: axes count from 0 here",
-                      d.axis, d.argument, rank),
-          where);
-    if (std::count(dynamic.begin(), dynamic.end(), d) > 1)
-      throw Error(fmt::format("compile: axis {} of argument {} is dynamic twice", d.axis, d.argument), where);
+    const ir::Type& type = arguments[static_cast<std::size_t>(d.argument)];
+    const auto axis = normalize_axis(d.axis, type.shape.rank());
+    if (!axis)
+      throw Error(fmt::format("compile: dynamic axis {} of argument {} is out of range for {}", d.axis,
+                              d.argument, to_string(type)),
+                  where);
+    const DynamicDim one{.argument = d.argument, .axis = *axis};
+    if (std::find(out.begin(), out.end(), one) != out.end())
+      throw Error(fmt::format("compile: axis {} of argument {} is dynamic twice", *axis, d.argument), where);
+    out.push_back(one);
   }
+  return out;
 }
 
 SizeFamily::Others imagined_sizes(const TraceAt& trace_at, const std::vector<ir::Type>& arguments,

@@ -8,9 +8,10 @@
 
 namespace tilewright::detail {
 
-// Throws Error when an entry names no dimension of the arguments.
-void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir::Type>& arguments,
-                   const Location& where);
+// The same dimensions, with axes from 0. Throws Error when an entry names no dimension of the arguments, or
+// two name one.
+std::vector<DynamicDim> with_axes_from_0(const std::vector<DynamicDim>& dynamic,
+                                         const std::vector<ir::Type>& arguments, const Location& where);
 
 // The function as it is recorded for arguments of some types.
 struct TracedAt {

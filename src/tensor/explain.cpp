@@ -16,6 +16,24 @@
 #include <algorithm>
 #include <filesystem>
 
+namespace tilewright {
+
+KernelReport::KernelReport() = default;
+KernelReport::KernelReport(const KernelReport&) = default;
+KernelReport::KernelReport(KernelReport&&) noexcept = default;
+KernelReport& KernelReport::operator=(const KernelReport&) = default;
+KernelReport& KernelReport::operator=(KernelReport&&) noexcept = default;
+KernelReport::~KernelReport() = default;
+
+SpecialisationReport::SpecialisationReport() = default;
+SpecialisationReport::SpecialisationReport(const SpecialisationReport&) = default;
+SpecialisationReport::SpecialisationReport(SpecialisationReport&&) noexcept = default;
+SpecialisationReport& SpecialisationReport::operator=(const SpecialisationReport&) = default;
+SpecialisationReport& SpecialisationReport::operator=(SpecialisationReport&&) noexcept = default;
+SpecialisationReport::~SpecialisationReport() = default;
+
+}  // namespace tilewright
+
 namespace tilewright::detail {
 
 namespace {

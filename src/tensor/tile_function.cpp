@@ -161,30 +161,52 @@ void check_view(const tile::Kernel& kernel, const tile::ViewParam& view, const T
 
 }  // namespace
 
+struct TileFunction::Call {
+  const std::vector<TileArg>& views;
+  const std::vector<double>& scalars;
+  std::shared_ptr<detail::ContextState> context;  // null: that of the tensors
+  const Location& where;
+};
+
 std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
                                              const std::vector<double>& scalars,
                                              const Location& where) const {
+  return run({views, scalars, nullptr, where});
+}
+std::vector<Tensor> TileFunction::operator()(const Context& context, const std::vector<TileArg>& views,
+                                             const std::vector<double>& scalars,
+                                             const Location& where) const {
+  return run({views, scalars, context.state(), where});
+}
+
+std::vector<Tensor> TileFunction::run(const Call& call) const {
+  const auto& [views, scalars, given, where] = call;
   State& function = state(where);
   const tile::Kernel& kernel = function.kernel;
+  const std::string called = "kernel " + kernel.name;
   if (views.size() != kernel.views.size())
-    throw Error(
-        fmt::format("kernel {}: {} views given, it takes {}", kernel.name, views.size(), kernel.views.size()),
-        where);
+    throw Error(fmt::format("{}: {} views given, it takes {}", called, views.size(), kernel.views.size()),
+                where);
   const Tensor* first = nullptr;
   for (std::size_t i = 0; i < views.size(); ++i) {
     const TileArg& v = views[i];
     if (!v.tensor.defined() && v.is_new) continue;
     if (!v.tensor.defined())
-      throw Error(fmt::format("kernel {}: view {} {}", kernel.name, kernel.views[i].name, kNoValue), where);
+      throw Error(fmt::format("{}: view {} {}", called, kernel.views[i].name, kNoValue), where);
     if (first && first->impl()->device != v.tensor.impl()->device)
-      throw Error(fmt::format("kernel {}: tensors are {}", kernel.name,
+      throw Error(fmt::format("{}: tensors are {}", called,
                               detail::apart(*first->impl()->device, *v.tensor.impl()->device)),
                   where);
     if (!first) first = &v.tensor;
   }
-  if (!first)
-    throw Error(fmt::format("kernel {}: needs at least one tensor to know its device", kernel.name), where);
-  const std::shared_ptr<detail::ContextState> context = context_of(*first, "kernel", where);
+  if (!first && !given)
+    throw Error(fmt::format("{}: no tensor among its views says where it runs: give a Context in front of "
+                            "them",
+                            called),
+                where);
+  const std::shared_ptr<detail::ContextState> context = first ? context_of(*first, "kernel", where) : given;
+  if (given && given != context)
+    throw Error(fmt::format("{}: its tensors are of another Context than the one given", called), where);
   const std::lock_guard lock(context->mutex);
   std::vector<Tensor> read, written;
   for (std::size_t i = 0; i < views.size(); ++i) {
@@ -196,7 +218,6 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
                   where);
     (v.written ? written : read).push_back(v.tensor);
   }
-  const std::string called = "kernel " + kernel.name;
   if (const auto trace = detail::at_place(where, [&] { return detail::trace_of(read); });
       trace && trace->of == detail::Trace::Of::value_and_grad) {
     const std::shared_ptr<const TileGradient> gradient = function.its_gradient();
@@ -215,11 +236,11 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     auto next = values.begin();
     for (TileArg& v : with_values)
       if (v.tensor.defined()) v.tensor = *next++;
-    std::vector<Tensor> made = (*this)(with_values, scalars, where);
+    std::vector<Tensor> made = run({with_values, scalars, context, where});
     return detail::note_kernel(trace, read, {kernel.name, where, {values, made, {}, scalars}, gradient});
   }
   const detail::Aside aside(context, called, read, written, where);
-  DeviceState& device = context->device(first->device());
+  DeviceState& device = context->device(first ? first->device() : context->options.device);
   const std::vector<std::int64_t> bits = scalar_bits(kernel, scalars, where);
   const std::vector<tile::ViewUse>& uses = function.uses;
   std::vector<void*> addresses;

@@ -26,6 +26,15 @@ Tensor at(NamedTensors&& tensors, const std::string& name, const Location& where
 
 namespace tilewright::detail {
 
+Leaves::Leaves() = default;
+Leaves::Leaves(std::vector<Tensor> its_tensors, Structure its_structure, Paths* its_paths)
+    : tensors(std::move(its_tensors)), structure(std::move(its_structure)), paths(its_paths) {}
+Leaves::Leaves(const Leaves&) = default;
+Leaves::Leaves(Leaves&&) noexcept = default;
+Leaves& Leaves::operator=(const Leaves&) = default;
+Leaves& Leaves::operator=(Leaves&&) noexcept = default;
+Leaves::~Leaves() = default;
+
 void add_tensor(Leaves& to, const Tensor& t) {
   to.tensors.push_back(t);
   if (to.paths) to.paths->tensors.push_back(to.paths->here);

@@ -3,6 +3,7 @@
 #include <tilewright/tile/loop_rounds.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <optional>
 

@@ -5,6 +5,7 @@
 #include <tilewright/tile/kernel.h>
 
 #include <charconv>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>

@@ -150,9 +150,30 @@ TEST_P(Dynamic, WhatCannotShareKernelsSaysWhy) {
 
 TEST_P(Dynamic, ADimensionThatIsNotThereIsRefused) {
   const auto compiled = compile([](const Tensor& x) { return exp(x); }, {.dynamic = {{0, 2}}});
-  expect_says([&] { compiled(ctx_.randn({2, 3})); }, {"dynamic axis 2 of argument 0, which has rank 2"});
+  expect_says([&] { compiled(ctx_.randn({2, 3})); },
+              {"dynamic axis 2 of argument 0 is out of range for f32[2,3]", "dynamic_test.cpp:"});
+  const auto below = compile([](const Tensor& x) { return exp(x); }, {.dynamic = {{0, -3}}});
+  expect_says([&] { below(ctx_.randn({2, 3})); },
+              {"dynamic axis -3 of argument 0 is out of range for f32[2,3]"});
   const auto twice = compile([](const Tensor& x) { return exp(x); }, {.dynamic = {{0, 0}, {0, 1}, {0, 0}}});
   expect_says([&] { twice(ctx_.randn({2, 3})); }, {"axis 0 of argument 0 is dynamic twice"});
+  const auto again = compile([](const Tensor& x) { return exp(x); }, {.dynamic = {{0, 1}, {0, -1}}});
+  expect_says([&] { again(ctx_.randn({2, 3})); }, {"axis 1 of argument 0 is dynamic twice"});
+}
+
+// The last axis of whatever rank a call has.
+TEST_P(Dynamic, ANegativeAxisCountsFromTheLast) {
+  const auto compiled = compile([](const Tensor& x) { return softmax(x, 0) * 2.f; }, {.dynamic = {{0, -1}}});
+  for (const Index size : {5, 8, 13, 21, 34}) {
+    const Tensor x = ctx_.randn({4, size}), y = ctx_.randn({4, 2, size});
+    EXPECT_EQ(compiled(x).to_vector<float>(), (softmax(x, 0) * 2.f).to_vector<float>()) << size;
+    EXPECT_EQ(compiled(y).to_vector<float>(), (softmax(y, 0) * 2.f).to_vector<float>()) << size;
+  }
+  std::set<std::string> said;
+  for (const SpecialisationReport& r : compiled.report())
+    said.insert(r.dynamic.substr(r.dynamic.find("for ")));
+  EXPECT_EQ(said.size(), 2U);
+  for (const std::string& range : said) EXPECT_NE(range.find("n0];"), std::string::npos) << range;
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Dynamic, ::testing::Values("reference", "cpu"),

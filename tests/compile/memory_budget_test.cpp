@@ -102,6 +102,11 @@ TEST_P(MemoryBudgets, ThatAreTooSmallSayWhatWouldDo) {
   EXPECT_EQ(at_least.values, call_within(GetParam(), 0).values);
 }
 
+TEST_P(MemoryBudgets, ThatAreNegativeAreCalledSo) {
+  expect_says([] { return call_within(GetParam(), -1); },
+              {"compile: memory_budget is negative: -1 bytes", "memory_budget_test.cpp:"});
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, MemoryBudgets, ::testing::Values("reference", "cpu"),
                          [](const auto& info) { return std::string(info.param); });
 

@@ -1,4 +1,5 @@
 // Mistakes in calls of hand-written kernels and of functions that were moved from.
+#include <tilewright/tile/schedule.h>
 #include <tilewright/tilewright.hpp>
 
 #include <gtest/gtest.h>
@@ -44,6 +45,51 @@ TEST_P(KernelErrors, ATileFunctionThatWasMovedFrom) {
   // NOLINTEND(bugprone-use-after-move)
   EXPECT_EQ(taken({x, out({20})}, {20, 2}).at(0).to_vector<float>(), std::vector<float>(20, 2.f));
   EXPECT_EQ(taken.kernel().name, "scaled");
+}
+
+// y = step · 0, 1, …, in 3 rows of 8, and the numbers of the rows: no tensor is read.
+TileFunction counting_function() {
+  tile::Builder k("counting");
+  const auto step = k.scalar("step", DType::f32);
+  const auto y = k.view("y", DType::f32, {3, 8}), rows = k.view("rows", DType::i64, {3});
+  const tile::Value row = k.program_id(0);
+  k.store(y, {row, 0}, k.cast(row * 8 + k.arange(8), DType::f32) * step);
+  k.store(rows, {row}, k.broadcast(row, {1}));
+  return TileFunction(k.finish({{{3, 1}}}));
+}
+
+TEST_P(KernelErrors, AKernelWithoutInputsRunsOnTheContextThatIsGiven) {
+  const TileFunction counting = counting_function();
+  const std::vector<TileArg> views = {out({3, 8}), out({3}, DType::i64)};
+  expect_says(
+      [&] { counting(views, {0.5}); },
+      {"kernel counting: no tensor among its views says where it runs: give a Context in front", here_});
+  const std::vector<Tensor> made = counting(ctx_, views, {0.5});
+  ASSERT_EQ(made.size(), 2U);
+  EXPECT_EQ(made[0].device(), ctx_.ones({1}).device());
+  EXPECT_EQ(made[0].to_vector<float>(), (ctx_.arange(24, DType::f32) * 0.5f).to_vector<float>());
+  EXPECT_EQ(made[1].to_vector<std::int64_t>(), (std::vector<std::int64_t>{0, 1, 2}));
+  expect_says([&] { counting(ctx_, {out({3, 7}), views[1]}, {0.5}); },
+              {"view y reaches elements 0 to 23", here_});
+  // Inside compile() it is a graph break like any other kernel.
+  double step = 1;
+  const auto f = compile([&](const Tensor& x) { return x + counting(ctx_, views, {step})[0]; });
+  const Tensor zeros = ctx_.zeros({3, 8});
+  EXPECT_EQ(f(zeros).to_vector<float>(), ctx_.arange(24, DType::f32).to_vector<float>());
+  step = 2;
+  EXPECT_EQ(f(zeros).to_vector<float>(), (ctx_.arange(24, DType::f32) * 2.f).to_vector<float>());
+  EXPECT_NE(f.explain().find("graph break: kernel counting"), std::string::npos) << f.explain();
+  // A constant of what is differentiated.
+  const auto g = grad([&](const Tensor& x) { return sum(x * counting(ctx_, views, {1})[0]); });
+  EXPECT_EQ(g(zeros).to_vector<float>(), ctx_.arange(24, DType::f32).to_vector<float>());
+}
+
+TEST_P(KernelErrors, TensorsOfAnotherContextThanTheOneGiven) {
+  const TileFunction f = scale_function();
+  Context other({.device = GetParam(), .cache_directory = ""});
+  const Tensor x = ctx_.ones({20});
+  EXPECT_EQ(f(ctx_, {x, out({20})}, {20, 2}).at(0).to_vector<float>(), std::vector<float>(20, 2.f));
+  expect_says([&] { f(other, {x, out({20})}, {20, 2}); }, {"of another Context than the one given", here_});
 }
 
 TEST_P(KernelErrors, AKernelThatIsNone) {

@@ -22,6 +22,8 @@ double bytes_of_text(const std::string& text) {
   std::erase(unit, ' ');
   const std::vector<std::pair<std::string, double>> units = {
       {"", 1}, {"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
+  if (value < 0)
+    throw Error(fmt::format("'{}' is negative: a size is 64MiB, 2GiB or a number of bytes", text));
   for (const auto& [name, factor] : units)
     if (unit == name && value > 0) return value * factor;
   throw Error(fmt::format("'{}' is no size: 64MiB, 2GiB or a number of bytes", text));

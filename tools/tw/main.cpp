@@ -13,6 +13,7 @@
 #include <exception>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/plain_message.h"
 #include "harness/run/environment.h"
@@ -30,18 +31,30 @@ std::string path_to(const CLI::App* app) {
 std::string unknown_subcommand(const CLI::App* app) {
   while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
   const auto known = app->get_subcommands([](const CLI::App*) { return true; });
-  if (known.empty() || app->remaining().empty()) return {};
+  if (known.empty() || app->remaining().empty() || app->remaining().front().starts_with('-')) return {};
   std::string names;
   for (const CLI::App* sub : known) names += (names.empty() ? "" : ", ") + sub->get_name();
   return fmt::format("unknown subcommand '{}'; known: {}", app->remaining().front(), names);
 }
 
-// CLI11 says "what is required" of an argument that is missing, also where one stands that it does not know.
+// CLI11 says "what is required" where an argument is missing, also behind an option that it does not know,
+// and otherwise lists that option with all that stands behind it.
+std::string unknown_argument(const CLI::App* app, const CLI::Error& error) {
+  const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
+  if (!is(CLI::ExitCodes::RequiredError) && !is(CLI::ExitCodes::ExtrasError)) return {};
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  const std::vector<std::string> rest = app->remaining();
+  for (const std::string& each : rest)
+    if (each.size() > 1 && each.front() == '-')
+      return fmt::format("unknown option '{}'", each.substr(0, each.find('=')));
+  if (is(CLI::ExitCodes::RequiredError) || rest.empty()) return {};
+  return fmt::format("one argument too many: '{}'", rest.front());
+}
+
+// CLI11 says the name of an argument that is missing, and not what it is.
 std::string missing_argument(const CLI::App* app, const CLI::Error& error) {
   if (error.get_name() != "RequiredError") return {};
   while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
-  for (const std::string& rest : app->remaining())
-    if (rest.size() > 1 && rest.front() == '-') return fmt::format("unknown option '{}'", rest);
   const std::string said = error.what();
   const CLI::Option* option = app->get_option_no_throw(said.substr(0, said.find(' ')));
   if (option == nullptr || option->nonpositional() || option->get_description().empty()) return {};
@@ -50,6 +63,7 @@ std::string missing_argument(const CLI::App* app, const CLI::Error& error) {
 
 std::string failure_message(const CLI::App* app, const CLI::Error& error) {
   std::string said = unknown_subcommand(app);
+  if (said.empty()) said = unknown_argument(app, error);
   if (said.empty()) said = missing_argument(app, error);
   if (said.empty()) said = error.what();
   return fmt::format("tw: {}\n`{} --help` says what is accepted\n", said, path_to(app));

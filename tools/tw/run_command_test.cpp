@@ -96,6 +96,13 @@ TEST(Command, UnknownSubcommandIsNamedWithTheKnown) {
   expect_usage_error("devices --output ''", "this one is empty");
 }
 
+TEST(Command, AnUnknownOptionIsSaidInTheSameWordsByAllCommands) {
+  for (const std::string command : {"", "bench run", "explain", "explain softmax", "bench run --nope=3 elu",
+                                    "devices", "tokenize", "roofline matmul", "train --nope 3 run"})
+    expect_usage_error(command + " --nope", "tw: unknown option '--nope'\n");
+  expect_usage_error("devices more", "tw: one argument too many: 'more'\n");
+}
+
 TEST(Command, UsageErrorsSayWhatAndWhatToDo) {
   const std::string matmul = "roofline matmul --b 1 --d 64 --f 64 --hw ";
   expect_usage_error(matmul + "h1", "unknown hardware 'h1'; known: h100, h200");

@@ -129,24 +129,36 @@ std::string progress_text(std::uint64_t done, std::uint64_t all, double seconds)
   return text + fmt::format(", {:.1f} MB/s, {}", rate, time_left_text(mega(all - done) / rate));
 }
 
-// Which documents validate: by a permutation of all, so that it is as many as was asked for.
+// As much as was asked for, if it is any: at least one. Throws Error where it is all there is.
+Index held_out_of(Index all, double part, const char* what) {
+  Index count = std::llround(part * static_cast<double>(all));
+  if (part > 0) count = std::max<Index>(count, 1);
+  if (count >= all)
+    throw Error(
+        fmt::format("--validation {}: {} of {} {} would validate, and none be left to learn; "
+                    "--validation 0 holds none out",
+                    part, count, all, what));
+  return count;
+}
+
+// Which documents validate: by a permutation of all, so that it is as many as was asked for. A single one is
+// divided.
 class HeldOut {
  public:
   HeldOut(std::uint64_t documents, double part, std::uint64_t seed)
       : order_(static_cast<Index>(documents), seed, 0),
-        count_(static_cast<Index>(std::llround(part * static_cast<double>(documents)))) {
-    if (part > 0) count_ = std::max<Index>(count_, 1);
-    if (count_ >= static_cast<Index>(documents))
-      throw Error(
-          fmt::format("--validation {}: {} of {} documents would validate, and none be left to learn; "
-                      "--validation 0 holds none out",
-                      part, count_, documents));
-  }
+        count_(documents > 1 ? held_out_of(static_cast<Index>(documents), part, "documents") : 0),
+        divided_(documents == 1 ? part : 0) {}
   bool operator()(std::uint64_t document) const { return order_(static_cast<Index>(document)) < count_; }
+  // How many of the last tokens of a single document validate.
+  Index last_of(std::size_t tokens) const {
+    return divided_ > 0 ? held_out_of(static_cast<Index>(tokens), divided_, "tokens") : 0;
+  }
 
  private:
   nn::Permutation order_;
   Index count_;
+  double divided_;
 };
 
 struct Done {
@@ -185,6 +197,10 @@ Done encode_all(DocumentReader& reader, const LoadedTokenizer& loaded, const Tok
         },
         1);
     for (std::size_t i = 0; i < documents.size(); ++i) {
+      if (const Index last = held_out.last_of(tokens[i].size()); last > 0) {
+        validation.add({tokens[i].end() - last, tokens[i].end()});
+        tokens[i].resize(tokens[i].size() - static_cast<std::size_t>(last));
+      }
       (held_out(number++) ? validation : train).add(tokens[i]);
       done.bytes += documents[i].bytes.size();
     }
@@ -236,8 +252,8 @@ void tokenize(const TokenizeInput& in) {
   std::string text;
   for (const Part* each : {&train, &validation})
     if (each->documents > 0)
-      text +=
-          fmt::format("{:10}  {:12} tokens of {} documents\n", each->name, each->tokens(), each->documents);
+      text += fmt::format("{:10}  {:12} tokens of {} document{}\n", each->name, each->tokens(),
+                          each->documents, each->documents == 1 ? "" : "s");
   text += fmt::format("vocabulary {}, end of text {}; {:.2f} bytes a token, {:.1f} MB/s\n",
                       loaded.tokenizer.size(), loaded.end_of_text,
                       static_cast<double>(done.bytes) / static_cast<double>(tokens),
@@ -268,7 +284,8 @@ void add_tokenize(CLI::App& app) {
          "The token behind each document: its text; TEXT=NUMBER adds one (default: by its usual name)")
       ->type_name("TOKEN");
   sub->add_option("--field", in->field, "The text's field in the objects of .jsonl files")->type_name("NAME");
-  sub->add_option("--validation", in->validation, "The part of the documents that is held out; 0: none")
+  sub->add_option("--validation", in->validation,
+                  "The part of the documents that is held out, of a single one its end; 0: none")
       ->check(CLI::Range(0.0, 1.0));
   sub->add_option("--seed", in->seed, "Of which documents are held out");
   sub->add_option("--shard-tokens", in->shard_tokens, "Tokens of a file")->check(CLI::PositiveNumber);

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "tw/run_command.h"
 
@@ -83,6 +85,33 @@ TEST_F(Tokenize, HoldsOutAsManyDocumentsAsWereAskedForWhateverTheThreads) {
   const std::string shard = "validation/00000.tokens";
   EXPECT_EQ(read_work_file("out/a/" + shard), read_work_file("out/b/" + shard));
   EXPECT_NE(read_work_file("out/a/" + shard), read_work_file("out/c/" + shard));
+}
+
+TEST_F(Tokenize, HoldsOutTheEndOfASingleDocument) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += static_cast<char>('A' + i % 7);
+  write("texts/one.txt", text);
+  write("texts/one.jsonl", Json{{"text", text}}.dump());
+  ASSERT_EQ(tokenize("texts/one.txt --out out/whole --validation 0 --quiet").exit_code, 0);
+  std::vector<std::uint16_t> whole = tokens("out/whole/train/00000.tokens");
+  ASSERT_GT(whole.size(), 200U);
+  for (const auto& [file, option, part] :
+       {std::tuple{"texts/one.txt", "", 0.005}, std::tuple{"texts/one.jsonl", " --validation 0.25", 0.25}}) {
+    const Outcome outcome = tokenize(fmt::format("{} --out out/of_{}{} --quiet", file, part, option));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
+    EXPECT_TRUE(contains(outcome.output, "tokens of 1 document\nvalidation")) << outcome.output;
+    std::vector<std::uint16_t> train = tokens(fmt::format("out/of_{}/train/00000.tokens", part));
+    const std::vector<std::uint16_t> validation =
+        tokens(fmt::format("out/of_{}/validation/00000.tokens", part));
+    const auto end = static_cast<double>(whole.size() - 1);  // behind each part stands the end of text
+    EXPECT_EQ(validation.size(), static_cast<std::size_t>(std::llround(part * end)) + 1) << file;
+    EXPECT_EQ(train.back(), whole.back());
+    train.pop_back();
+    train.insert(train.end(), validation.begin(), validation.end());
+    EXPECT_EQ(train, whole) << file;
+  }
+  write("texts/short.txt", "a");
+  expect_mistake("texts/short.txt --out out/short", "1 of 1 tokens would validate");
 }
 
 TEST_F(Tokenize, ReadsTiktokenFilesWithAnEndOfTextOfTheirOwn) {

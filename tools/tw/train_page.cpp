@@ -18,11 +18,12 @@ namespace tilewright::tw {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using lab::AxisSpec;
 using lab::Point;
 using Value = std::function<double(const TrainReport&)>;
 
-constexpr int kHeight = 340;           // of a chart, in its own units
-constexpr std::size_t kMostDots = 40;  // of a curve: more are a line without dots
+constexpr int kHeight = 340, kNarrowHeight = 280;  // of a chart, in its own units
+constexpr std::size_t kMostDots = 40;              // of a curve: more are a line without dots
 
 // What a curve stands against.
 struct Against {
@@ -45,7 +46,7 @@ std::vector<Point> points_of(const Curve& curve, const Against& x) {
 }
 
 // From the least to the most of the curves, with room above for labels; from 0 where that is near.
-lab::AxisSpec fitting(const std::string& label, const std::vector<std::vector<Point>>& curves) {
+AxisSpec fitting(const std::string& label, const std::vector<std::vector<Point>>& curves) {
   double low = 1e300, high = -1e300;
   for (const auto& curve : curves)
     for (const Point& p : curve) low = std::min(low, p.y), high = std::max(high, p.y);
@@ -63,23 +64,32 @@ std::string chart(const std::string& what, const std::vector<Curve>& curves, con
     for (const Point& p : points.back()) first = std::min(first, p.x), last = std::max(last, p.x);
   }
   first = std::min(first, last);
-  // Room behind the last point for the names of the curves.
-  const double room = last > first ? 0.22 * (last - first) : 1;
-  lab::Plot plot({x.label, lab::Scale::linear, first, last + room}, fitting(what, points), lab::kChartWidth,
-                 kHeight, what + " over " + x.name);
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    if (points[i].empty()) continue;
-    if (points[i].size() > 1)
-      plot.line(points[i], curves[i].style + (curves[i].dotted ? " dashed" : ""), curves[i].name);
-    const bool dots = points[i].size() <= kMostDots;
-    for (const Point& p : points[i])
-      if (dots || &p == &points[i].back())
-        plot.point(p, curves[i].style,
-                   fmt::format("{}: {:.4g} at {:.4g} {}", curves[i].name, p.y, p.x, x.unit));
-  }
-  for (std::size_t i = 0; i < curves.size(); ++i)
-    if (!points[i].empty() && !curves[i].label.empty()) plot.label(points[i].back(), curves[i].label, "ink");
-  return lab::plot_html(plot.svg());
+  if (last <= first) last = first + 1;
+  const AxisSpec across{x.label, lab::Scale::linear, first, last}, up = fitting(what, points);
+  const auto drawn = [&](lab::PlotFrame frame) {
+    std::vector<lab::Plot::EndName> ends;
+    const auto style = [](const Curve& curve) { return curve.style + (curve.dotted ? " dashed" : ""); };
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+      if (points[i].empty() || curves[i].label.empty()) continue;
+      ends.push_back({points[i].back(), curves[i].label, style(curves[i])});
+      frame.names.push_back(curves[i].label);
+    }
+    lab::Plot plot(across, up, frame);
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+      if (points[i].empty()) continue;
+      if (points[i].size() > 1) plot.line(points[i], style(curves[i]), curves[i].name);
+      const bool dots = points[i].size() <= kMostDots;
+      for (const Point& p : points[i])
+        if (dots || &p == &points[i].back())
+          plot.point(p, curves[i].style,
+                     fmt::format("{}: {:.4g} at {:.4g} {}", curves[i].name, p.y, p.x, x.unit));
+    }
+    plot.end_names(std::move(ends));
+    return plot.svg();
+  };
+  const std::string title = what + " over " + x.name;
+  return lab::plot_html(drawn({.height = kHeight, .title = title}),
+                        drawn({.width = lab::kNarrowWidth, .height = kNarrowHeight, .title = title}));
 }
 
 std::string style_of(std::size_t run) { return fmt::format("s{}", 1 + run % 7); }

@@ -196,6 +196,14 @@ TEST_F(Train, TheReportIsAPageOfOneFile) {
         "<tr class='row'><th class='l' scope='row'>seed</th>", "run, training", "mfu: tokens/s"})
     EXPECT_TRUE(contains(page, part)) << part;
   EXPECT_FALSE(contains(page, "src=")) << "all is in it";
+  const auto count = [&](const std::string& part) {
+    int found = 0;
+    for (auto at = page.find(part); at != std::string::npos; at = page.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("<div class='narrow'><svg viewBox='0 0 350 "),
+            count("<div class='wide'><svg viewBox='0 0 720 "));
+  EXPECT_EQ(count("<svg"), 2 * 8);
   const Outcome json = run_tw("train report run --json");
   EXPECT_EQ(Json::parse(json.output)[0]["reports"].size(), 4U) << json.output;
   const Outcome nothing = run_tw("train report nowhere");

@@ -7,6 +7,7 @@
 
 #include <tilewright/tilewright.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 

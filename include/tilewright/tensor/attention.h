@@ -4,9 +4,9 @@
 // that what they need is arithmetic in the kernel.
 #pragma once
 
+#include <tilewright/base/any_function.h>
 #include <tilewright/tensor/functions.h>
 
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,7 +21,7 @@ struct ScoreIndices {
 };
 // Scores in the place of the scores given, f32 (f64 for f64 operands): any float tensor that broadcasts to
 // their shape. May use captured tensors, into which gradients flow.
-using ScoreFunction = std::function<Tensor(const Tensor& score, const ScoreIndices& at)>;
+using ScoreFunction = AnyFunction<Tensor(const Tensor& score, const ScoreIndices& at)>;
 // bool, broadcasts to the scores' shape: true where the query attends to the key. A key that no query of its
 // sequence sees, nor any head that shares it, is never multiplied: k and v may hold NaN and infinities there,
 // and results and all gradients are those of zeros in their place (d k and d v are 0 there). This holds for
@@ -30,7 +30,7 @@ using ScoreFunction = std::function<Tensor(const Tensor& score, const ScoreIndic
 // tensor cores multiply it with the weight 0 of the queries that do not see it, so that a NaN in it may reach
 // these, as in PyTorch. Which keys are seen costs nothing where comparisons of positions say it, or where
 // each query sees the key of its own number; else it is a reduction of the mask over the queries.
-using MaskFunction = std::function<Tensor(const ScoreIndices& at)>;
+using MaskFunction = AnyFunction<Tensor(const ScoreIndices& at)>;
 
 struct AttentionOptions {
   std::optional<double> scale = {};  // of q · kᵀ; 1/√D unless given

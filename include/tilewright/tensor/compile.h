@@ -19,8 +19,8 @@
 namespace tilewright {
 
 // A dimension of an argument, a Tensor, whose size may change from call to call. Arguments are numbered from
-// 0; of a function of one list of tensors, the list's elements are. An axis counts from 0 as well: the rank
-// is not known before a call.
+// 0; of a function of one list of tensors, the list's elements are. A negative axis counts from the last. A
+// call throws Error where its arguments have no such dimension.
 struct DynamicDim {
   int argument = 0;
   int axis = 0;
@@ -69,8 +69,8 @@ struct CompileOptions {
   // (but those that lie in donated arguments) and its temporaries. Where temporaries would take more, they
   // are not kept but made again in front of what reads them: the launches that made them are repeated, those
   // first whose time is least for the bytes they save; results are the same. explain() says how many are, and
-  // what they are predicted to take. 0: no limit. Throws Error at the first call, with the bytes that would
-  // do, where no plan is found. With graph breaks it holds for each piece between them.
+  // what they are predicted to take. 0: no limit. The first call throws Error where it is negative, and, with
+  // the bytes that would do, where no plan is found. With graph breaks it holds for each piece between them.
   std::int64_t memory_budget = 0;
 };
 
@@ -84,8 +84,16 @@ struct CompileTimes {
   double load_ms = 0;      // handed to the device
 };
 
-// What one specialisation became.
+// What one specialisation became. Copies are made and dropped by functions of the library: a user's source is
+// compiled sooner.
 struct KernelReport {
+  KernelReport();
+  KernelReport(const KernelReport&);
+  KernelReport(KernelReport&&) noexcept;
+  KernelReport& operator=(const KernelReport&);
+  KernelReport& operator=(KernelReport&&) noexcept;
+  ~KernelReport();
+
   std::string name;
   std::string ops;  // the graph ops it computes
   double flops = 0;
@@ -112,6 +120,13 @@ struct KernelReport {
   std::string tile;    // tile IR
 };
 struct SpecialisationReport {
+  SpecialisationReport();
+  SpecialisationReport(const SpecialisationReport&);
+  SpecialisationReport(SpecialisationReport&&) noexcept;
+  SpecialisationReport& operator=(const SpecialisationReport&);
+  SpecialisationReport& operator=(SpecialisationReport&&) noexcept;
+  ~SpecialisationReport();
+
   std::string key;     // the guards: types and devices of the arguments; of a range those of the last call
   std::string reason;  // why it was compiled
   // With dynamic dimensions: what the kernels take as arguments, or why they cannot; and the sizes that are

@@ -1,9 +1,8 @@
 // What a function of the user's takes and gives: found from its type, or from what it can be called with.
 #pragma once
 
+#include <tilewright/base/any_function.h>
 #include <tilewright/tensor/tree.h>
-
-#include <functional>
 
 #pragma GCC visibility push(default)
 namespace tilewright::detail {
@@ -109,26 +108,10 @@ struct RefusedName {
   using Type = SeveralFunctions;
 };
 
-// Whether a callable has nothing to call.
-template <class F>
-bool is_empty(const F& f) {
-  if constexpr (std::is_member_pointer_v<F>)
-    return f == nullptr;
-  else
-    return false;
-}
-template <class R, class... A>
-bool is_empty(const std::function<R(A...)>& f) {
-  return !f;
-}
-template <class R, class... A>
-bool is_empty(R (*const& f)(A...)) {
-  return f == nullptr;
-}
 [[noreturn]] void throw_empty_function(const char* of, const Location& where);
 
 // A function of a list of tensors.
-using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+using ListFunction = AnyFunction<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 // Whether a function takes the user's line behind these arguments.
 template <class F, class... A>
@@ -151,12 +134,12 @@ struct Called {
           if constexpr (takes_line<F, A...>())
             return f(args..., made);
           else
-            return std::invoke(f, args...);
+            return invoke(f, args...);
         }()) {}
 };
 
 // A function of trees as one of their leaves.
-using LeavesFunction = std::function<Leaves(const Leaves&)>;
+using LeavesFunction = AnyFunction<Leaves(const Leaves&)>;
 
 // What errors call each tensor of a function's arguments: "argument 2, .layers[3].w". Null: they are
 // arguments themselves, "argument 2".

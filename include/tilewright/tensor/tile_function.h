@@ -1,10 +1,10 @@
 // TileFunction: a tile kernel written by hand, run on tensors like any other function.
 #pragma once
 
+#include <tilewright/base/any_function.h>
 #include <tilewright/tensor/tensor.h>
 #include <tilewright/tile/kernel.h>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +43,7 @@ struct TileCall {
   std::vector<double> scalars;
 };
 // The gradients by each of TileCall::read, of the same types; one that is not defined is 0.
-using TileGradient = std::function<std::vector<Tensor>(const TileCall&)>;
+using TileGradient = AnyFunction<std::vector<Tensor>(const TileCall&)>;
 
 // A kernel as a function of tensors. It is compiled at its first call on a device of a Context, and kept.
 class TileFunction {
@@ -56,8 +56,14 @@ class TileFunction {
   // One argument for each view and scalar of the kernel, in their order (f32 and f64 scalars as their
   // values; i64 ones must be whole). Returns the tensors made by out(), in view order. Inside compile() the
   // call is a graph break. Throws Error when a count or type differs, when a view reaches outside its tensor,
-  // and in value_and_grad() on tensors that are differentiated, where it has no gradient (set_gradient()).
+  // when no view is given a tensor, whose device it would run on, and in value_and_grad() on tensors that are
+  // differentiated, where it has no gradient (set_gradient()).
   std::vector<Tensor> operator()(const std::vector<TileArg>& views, const std::vector<double>& scalars = {},
+                                 const Location& where = Location::current()) const;
+  // The same of a kernel that may have no tensor among its arguments: fill(ctx, {out({8})}) runs on the
+  // Context's own device. Throws Error on tensors of another Context as well.
+  std::vector<Tensor> operator()(const Context& context, const std::vector<TileArg>& views,
+                                 const std::vector<double>& scalars = {},
                                  const Location& where = Location::current()) const;
   // Instead of the device's own choice.
   void use(const tile::Schedule& schedule, const Location& where = Location::current());
@@ -78,6 +84,8 @@ class TileFunction {
  private:
   struct State;
   State& state(const Location& where) const;
+  struct Call;
+  std::vector<Tensor> run(const Call& call) const;
   std::unique_ptr<State> state_;
 };
 

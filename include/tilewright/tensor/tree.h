@@ -45,8 +45,17 @@ struct Paths {
   std::string here = {};
   std::vector<std::size_t> ends = {};  // of the paths of what stands around
 };
-// A tree taken apart.
+// A tree taken apart. Copies are made and dropped by functions of the library: a user's source is compiled
+// sooner.
 struct Leaves {
+  Leaves();
+  Leaves(std::vector<Tensor> its_tensors, Structure its_structure, Paths* its_paths = nullptr);
+  Leaves(const Leaves&);
+  Leaves(Leaves&&) noexcept;
+  Leaves& operator=(const Leaves&);
+  Leaves& operator=(Leaves&&) noexcept;
+  ~Leaves();
+
   std::vector<Tensor> tensors;
   Structure structure;
   Paths* paths = nullptr;  // where they are wanted

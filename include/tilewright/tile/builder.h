@@ -16,10 +16,10 @@
 // its kernel is finished.
 #pragma once
 
+#include <tilewright/base/any_function.h>
 #include <tilewright/base/error.h>
 #include <tilewright/tile/kernel.h>
 
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -199,14 +199,14 @@ class Builder {
 
   // --- control
   // body(i, carried) returns the next carried values; the result is the last ones.
-  using LoopBody = std::function<std::vector<Value>(Value i, const std::vector<Value>& carried)>;
+  using LoopBody = AnyFunction<std::vector<Value>(Value i, const std::vector<Value>& carried)>;
   // for (i = lower; i < upper; i += step): i64 scalars, step above 0. Throws Error where the body returns
   // other types, or not as many values, as `initial`.
   std::vector<Value> loop(const Operand& lower, const Operand& upper, const Operand& step,
                           const std::vector<Value>& initial, const LoopBody& body,
                           const Location& where = Location::current());
   // What the body that is taken returns: both return values of the same types.
-  using BranchBody = std::function<std::vector<Value>()>;
+  using BranchBody = AnyFunction<std::vector<Value>()>;
   // The values of one of two bodies, by a bool scalar. Throws Error where the types of these differ.
   std::vector<Value> branch(const Value& condition, const BranchBody& then_body, const BranchBody& else_body,
                             const Location& where = Location::current());

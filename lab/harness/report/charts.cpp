@@ -65,8 +65,15 @@ std::string rate_name(const MathRate& rate, const RateUnit& unit) {
                      rate.flops_per_s / unit.flops_per_s, unit.name);
 }
 
-void draw_ceilings(Plot& plot, const Ceilings& ceilings, const std::vector<MathRate>& rates,
-                   const AxisSpec& x, const AxisSpec& y, const RateUnit& unit) {
+// A line of the chart, and its name.
+struct Ceiling {
+  std::vector<Point> line;  // the name stands near its last point
+  std::string name;
+};
+
+std::vector<Ceiling> draw_ceilings(Plot& plot, const Ceilings& ceilings, const std::vector<MathRate>& rates,
+                                   const AxisSpec& x, const AxisSpec& y, const RateUnit& unit) {
+  std::vector<Ceiling> drawn;
   double roof = y.high;
   if (!rates.empty()) {
     roof = 0;
@@ -74,18 +81,19 @@ void draw_ceilings(Plot& plot, const Ceilings& ceilings, const std::vector<MathR
   }
   for (const MathRate& rate : rates) {
     const double height = rate.flops_per_s / unit.flops_per_s;
-    plot.line({{rate.flops_per_s / ceilings.levels.front().copy, height}, {x.high, height}}, "ceiling",
-              rate_name(rate, unit));
-    plot.text({x.high, height}, rate_name(rate, unit), "muted", Plot::Anchor::end, -6);
+    drawn.push_back({{{rate.flops_per_s / ceilings.levels.front().copy, height}, {x.high, height}},
+                     rate_name(rate, unit)});
+    plot.line(drawn.back().line, "ceiling", drawn.back().name);
   }
   for (const MemoryLevel& level : ceilings.levels) {
     const bool memory = &level == &ceilings.levels.back();
     const double slope = level.copy / unit.flops_per_s;  // of FLOP/B
     const double left = std::max(x.low, y.low / slope), right = std::min(x.high, roof / slope);
-    const std::string text = fmt::format("{}, {:.0f} GB/s", level.name, level.copy / 1e9);
-    plot.line({{left, left * slope}, {right, right * slope}}, memory ? "ceiling strong" : "ceiling", text);
-    plot.text_along({left, left * slope}, {right, right * slope}, text, "muted");
+    drawn.push_back({{{right, right * slope}, {left, left * slope}},
+                     fmt::format("{}, {:.0f} GB/s", level.name, level.copy / 1e9)});
+    plot.line(drawn.back().line, memory ? "ceiling strong" : "ceiling", drawn.back().name);
   }
+  return drawn;
 }
 
 // One label per workload, at its fastest contender.
@@ -174,13 +182,20 @@ Chart roofline_chart(const RunRecord& run, const std::string& device, const Seri
         std::max(x_high, 2 * rate.flops_per_s / ceilings->levels.back().copy);  // the ridge, with room beyond
   const AxisSpec x{"arithmetic intensity, FLOP per byte", Scale::log10, x_low / 4, x_high * 2};
   const AxisSpec y{unit.name, Scale::log10, y_low / 3 / unit.flops_per_s, top * 2 / unit.flops_per_s};
-  Plot plot(x, y, kChartWidth, 460, "roofline of " + device);
-  draw_ceilings(plot, *ceilings, rates, x, y, unit);
-  for (const RooflinePoint& p : points)
-    plot.point({p.intensity, p.flops_per_s / unit.flops_per_s}, styles.at(p.row->contender), tooltip(*p.row));
-  label_workloads(plot, points, unit);
+  const auto drawn = [&](const PlotFrame& frame) {
+    Plot plot(x, y, frame);
+    const std::vector<Ceiling> lines = draw_ceilings(plot, *ceilings, rates, x, y, unit);
+    for (const RooflinePoint& p : points)
+      plot.point({p.intensity, p.flops_per_s / unit.flops_per_s}, styles.at(p.row->contender),
+                 tooltip(*p.row));
+    for (const Ceiling& ceiling : lines) plot.name_line(ceiling.line, ceiling.name, "muted");
+    label_workloads(plot, points, unit);
+    return plot.svg();
+  };
+  const std::string title = "roofline of " + device;
   Chart chart{fmt::format("Roofline, {}", device), roofline_caption(run, device, points.size(), *ceilings),
-              plot.svg()};
+              drawn({.height = 460, .title = title})};
+  chart.narrow = drawn({.width = kNarrowWidth, .height = 380, .title = title});
   for (const std::string& contender : contenders_of(run))
     if (std::any_of(points.begin(), points.end(),
                     [&](const RooflinePoint& p) { return p.row->contender == contender; }))

@@ -19,11 +19,11 @@ std::vector<std::string> contenders_of(const RunRecord& run);
 struct Chart {
   std::string title, caption, svg;
   std::vector<std::string> key = {};  // contenders that are told apart by colour alone
+  std::string narrow = {};            // the same chart for a phone
 };
 
 // The work of the instance that a row is of; null when the run does not say.
 const WorkEntry* work_of(const RunRecord& run, const Row& row);
-inline constexpr int kChartWidth = 720;  // in the SVG's own units; the page scales it
 // Whether a row has a time that a chart of this device may show, and what its point says.
 bool drawable(const Row& row, const std::string& device);
 std::string tooltip(const Row& row);

@@ -28,6 +28,8 @@ std::string figure_html(const std::string& title, const std::string& content, co
                      content, escape_html(caption));
 }
 
-std::string plot_html(const std::string& svg) { return fmt::format("<div class='plot'>{}</div>", svg); }
+std::string plot_html(const std::string& svg, const std::string& narrow) {
+  return fmt::format("<div class='wide'>{}</div><div class='narrow'>{}</div>", svg, narrow);
+}
 
 }  // namespace tilewright::lab

@@ -12,7 +12,7 @@ std::string page_html(const std::string& title, const std::string& origin, const
 std::string tile_html(const std::string& figure, std::string_view what);
 // A chart, or several, with a title and a caption, which are text.
 std::string figure_html(const std::string& title, const std::string& content, const std::string& caption);
-// A chart that is scrolled where it is wider than the page.
-std::string plot_html(const std::string& svg);
+// A chart as it is drawn for a window, and for a phone: the page shows one of the two.
+std::string plot_html(const std::string& svg, const std::string& narrow);
 
 }  // namespace tilewright::lab

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "harness/report/table.h"
 
@@ -16,6 +15,30 @@ namespace {
 // Pixels around the plotting area: room for the tick texts and the axis labels.
 constexpr double kLeft = 62, kRight = 18, kTop = 34, kBottom = 46;
 constexpr double kCharacter = 6.4;  // mean width of a character at the label size of 11.5 px
+constexpr double kHeight = 12;      // of a label
+constexpr double kSwatch = 14;      // length of the piece of line in front of a curve's name
+constexpr double kNameAt = 26;      // where the name begins, behind the chart
+
+double text_width(const std::string& text) { return kCharacter * static_cast<double>(display_width(text)); }
+
+struct Rectangle {
+  double left, top, right, bottom;
+};
+// Whether a part of the stroke lies within, by Liang and Barsky's clipping.
+bool crosses(const Rectangle& box, Point from, Point to) {
+  double enters = 0, leaves = 1;
+  const auto clip = [&](double step, double room) {
+    if (step == 0) return room >= 0;
+    const double at = room / step;
+    if (step < 0)
+      enters = std::max(enters, at);
+    else
+      leaves = std::min(leaves, at);
+    return enters <= leaves;
+  };
+  return clip(from.x - to.x, from.x - box.left) && clip(to.x - from.x, box.right - from.x) &&
+         clip(from.y - to.y, from.y - box.top) && clip(to.y - from.y, box.bottom - from.y);
+}
 
 double transformed(double value, Scale scale) {
   switch (scale) {
@@ -140,16 +163,27 @@ std::vector<Tick> ticks(const AxisSpec& axis) {
   return {};
 }
 
-Plot::Plot(AxisSpec x, AxisSpec y, int width, int height, std::string title)
-    : x_(std::move(x)), y_(std::move(y)), width_(width), height_(height), title_(std::move(title)) {
+std::string svg_of(int width, double height, const std::string& title, const std::string& body) {
+  return fmt::format(
+      "<svg viewBox='0 0 {} {:.0f}' role='img' aria-label='{}' "
+      "xmlns='http://www.w3.org/2000/svg'>\n{}</svg>\n",
+      width, height, escape_html(title), body);
+}
+
+Plot::Plot(AxisSpec x, AxisSpec y, PlotFrame frame)
+    : x_(std::move(x)), y_(std::move(y)), frame_(std::move(frame)), right_(kRight) {
+  if (frame_.width > kNarrowWidth)
+    for (const std::string& name : frame_.names) right_ = std::max(right_, kNameAt + text_width(name) + 4);
   grid();
 }
 
-double Plot::px(double x) const { return kLeft + share(x, x_) * (width_ - kLeft - kRight); }
-double Plot::py(double y) const { return height_ - kBottom - share(y, y_) * (height_ - kTop - kBottom); }
+double Plot::px(double x) const { return kLeft + share(x, x_) * (frame_.width - kLeft - right_); }
+double Plot::py(double y) const {
+  return frame_.height - kBottom - share(y, y_) * (frame_.height - kTop - kBottom);
+}
 
 void Plot::grid() {
-  const double bottom = height_ - kBottom, right = width_ - kRight;
+  const double bottom = frame_.height - kBottom, right = frame_.width - right_;
   for (const Tick& t : ticks(x_)) {
     const double at = px(t.value);
     body_ += svg_line("grid", {at, kTop}, {at, bottom});
@@ -163,12 +197,14 @@ void Plot::grid() {
                          at + 4, t.text);
   }
   body_ += fmt::format("<text class='axis' x='{:.1f}' y='{}' text-anchor='middle'>{}</text>",
-                       (kLeft + right) / 2, height_ - 9, escape_html(x_.label));
+                       (kLeft + right) / 2, frame_.height - 9, escape_html(x_.label));
   body_ += fmt::format("<text class='axis' x='{}' y='{}'>{}</text>\n", 6, 16, escape_html(y_.label));
 }
 
 void Plot::line(const std::vector<Point>& points, const std::string& style, const std::string& tooltip) {
   std::string path;
+  for (std::size_t i = 1; i < points.size(); ++i)
+    strokes_.push_back({{px(points[i - 1].x), py(points[i - 1].y)}, {px(points[i].x), py(points[i].y)}});
   for (const Point& p : points)
     path += fmt::format("{}{:.1f},{:.1f}", path.empty() ? "M" : " L", px(p.x), py(p.y));
   body_ += fmt::format("<path class='line {}' d='{}'><title>{}</title></path>\n", style, path,
@@ -183,64 +219,91 @@ void Plot::point(Point at, const std::string& style, const std::string& tooltip)
 }
 
 void Plot::whisker(double x, const Interval& y, const std::string& style) {
-  body_ += svg_line("line " + style, {px(x), py(y.low)}, {px(x), py(y.high)});
+  const Point low{px(x), py(y.low)}, high{px(x), py(y.high)};
+  strokes_.emplace_back(low, high);
+  body_ += svg_line("line " + style, low, high);
 }
 
 bool Plot::free(const Box& box) const {
-  if (box.left < kLeft || box.right > width_ - 2 || box.top < kTop - 8 || box.bottom > height_ - kBottom)
+  const double right = right_ > kRight ? frame_.width - right_ : frame_.width - 2;
+  if (box.left < kLeft || box.right > right || box.top < kTop - 8 || box.bottom > frame_.height - kBottom)
     return false;
-  return std::none_of(taken_.begin(), taken_.end(), [&](const Box& b) {
+  const bool covers = std::any_of(taken_.begin(), taken_.end(), [&](const Box& b) {
     return box.left < b.right && b.left < box.right && box.top < b.bottom && b.top < box.bottom;
+  });
+  return !covers && std::none_of(strokes_.begin(), strokes_.end(), [&](const auto& stroke) {
+    return crosses({box.left, box.top, box.right, box.bottom}, stroke.first, stroke.second);
   });
 }
 
+bool Plot::put(Point corner, const std::string& text, const std::string& style) {
+  const Box box{corner.x, corner.y, corner.x + text_width(text), corner.y + kHeight};
+  if (!free(box)) return false;
+  taken_.push_back(box);
+  body_ += fmt::format("<text class='label {}' x='{:.1f}' y='{:.1f}'>{}</text>\n", style, box.left,
+                       box.bottom - 2, escape_html(text));
+  return true;
+}
+
 void Plot::label(Point at, const std::string& text, const std::string& style) {
-  const double x = px(at.x), y = py(at.y);
-  const double w = kCharacter * static_cast<double>(display_width(text)), h = 12;
-  // Right, left, above, below, then farther above and below.
+  const double x = px(at.x), y = py(at.y), w = text_width(text), h = kHeight;
+  // Right, left, above, below, beside these, then farther above and below.
   const Point corners[] = {{x + 8, y - h / 2},      {x - 8 - w, y - h / 2}, {x - w / 2, y - h - 7},
                            {x - w / 2, y + 7},      {x + 8, y - h - 6},     {x + 8, y + 6},
-                           {x - w / 2, y - h - 20}, {x - w / 2, y + 20}};
-  for (const Point& corner : corners) {
-    const Box box{corner.x, corner.y, corner.x + w, corner.y + h};
-    if (!free(box)) continue;
-    taken_.push_back(box);
-    body_ += fmt::format("<text class='label {}' x='{:.1f}' y='{:.1f}'>{}</text>\n", style, box.left,
-                         box.bottom - 2, escape_html(text));
+                           {x - 8 - w, y - h - 6},  {x - 8 - w, y + 6},     {x - w / 2, y - h - 20},
+                           {x - w / 2, y + 20},     {x + 8, y - h - 18},    {x + 8, y + 18},
+                           {x - 8 - w, y - h - 18}, {x - 8 - w, y + 18}};
+  for (const Point& corner : corners)
+    if (put(corner, text, style)) return;
+}
+
+void Plot::name_line(const std::vector<Point>& line, const std::string& text, const std::string& style) {
+  constexpr double kStep = 8, kGap = 4;
+  const double w = text_width(text);
+  for (std::size_t i = line.size(); i-- > 1;) {
+    const Point end{px(line[i].x), py(line[i].y)}, begin{px(line[i - 1].x), py(line[i - 1].y)};
+    const int steps = 1 + static_cast<int>(std::hypot(end.x - begin.x, end.y - begin.y) / kStep);
+    for (int step = 0; step <= steps; ++step) {
+      const double part = static_cast<double>(step) / steps;
+      const double x = end.x + part * (begin.x - end.x), y = end.y + part * (begin.y - end.y);
+      for (const double top : {y - kGap - kHeight, y + kGap})
+        for (const double left : {x - kGap - w, x + kGap})
+          if (put({left, top}, text, style)) return;
+    }
+  }
+}
+
+void Plot::end_names(std::vector<EndName> names) {
+  constexpr double kApart = 14, kBetween = 18;
+  const auto draw = [&](const EndName& name, double x, double y) {
+    body_ += svg_line("line " + name.style, {x, y}, {x + kSwatch, y});
+    body_ += fmt::format("<text class='label ink' x='{:.1f}' y='{:.1f}'>{}</text>\n", x + kSwatch + 5, y + 4,
+                         escape_html(name.text));
+  };
+  if (frame_.width <= kNarrowWidth) {
+    constexpr double kFirst = 8;
+    double x = kFirst;
+    below_ = kBetween;
+    for (const EndName& name : names) {
+      const double width = kSwatch + 5 + text_width(name.text);
+      if (x > kFirst && x + width > frame_.width) x = kFirst, below_ += kBetween;
+      draw(name, x, frame_.height + below_ - 8);
+      x += width + kBetween;
+    }
     return;
   }
+  std::stable_sort(names.begin(), names.end(),
+                   [](const EndName& a, const EndName& b) { return a.at.y > b.at.y; });
+  std::vector<double> heights;
+  for (const EndName& name : names)
+    heights.push_back(heights.empty() ? py(name.at.y) : std::max(py(name.at.y), heights.back() + kApart));
+  double lowest = frame_.height - kBottom;
+  for (std::size_t i = names.size(); i-- > 0; lowest = heights[i] - kApart)
+    heights[i] = std::min(heights[i], lowest);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    draw(names[i], frame_.width - right_ + kNameAt - kSwatch - 5, heights[i]);
 }
 
-void Plot::text(Point at, const std::string& text, const std::string& style, Anchor anchor, double dy_px) {
-  const double x = px(at.x), y = py(at.y) + dy_px;
-  const double w = kCharacter * static_cast<double>(display_width(text));
-  const double left = anchor == Anchor::start ? x : x - w;
-  taken_.push_back({left, y - 11, left + w, y + 2});
-  body_ += fmt::format("<text class='label {}' x='{:.1f}' y='{:.1f}' text-anchor='{}'>{}</text>\n", style, x,
-                       y, anchor == Anchor::start ? "start" : "end", escape_html(text));
-}
-
-void Plot::text_along(Point from, Point to, const std::string& text, const std::string& style) {
-  const double x = px(from.x), y = py(from.y);
-  const double angle = std::atan2(py(to.y) - y, px(to.x) - x);
-  const double w = kCharacter * static_cast<double>(display_width(text));
-  // Boxes are upright: a chain of small ones covers the slanted text.
-  const int boxes = static_cast<int>(std::ceil(w / 10));
-  for (int box = 0; box < boxes; ++box) {
-    const double at = 8 + 10 * box;
-    const double cx = x + at * std::cos(angle), cy = y + at * std::sin(angle) - 6;
-    taken_.push_back({cx - 5, cy - 7, cx + 5, cy + 7});
-  }
-  body_ += fmt::format(
-      "<text class='label {}' transform='translate({:.1f},{:.1f}) rotate({:.1f})' x='8' y='-5'>{}</text>\n",
-      style, x, y, angle * 180 / std::numbers::pi, escape_html(text));
-}
-
-std::string Plot::svg() const {
-  return fmt::format(
-      "<svg viewBox='0 0 {0} {1}' role='img' aria-label='{2}' "
-      "xmlns='http://www.w3.org/2000/svg'>\n{3}</svg>\n",
-      width_, height_, escape_html(title_), body_);
-}
+std::string Plot::svg() const { return svg_of(frame_.width, frame_.height + below_, frame_.title, body_); }
 
 }  // namespace tilewright::lab

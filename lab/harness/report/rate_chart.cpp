@@ -123,37 +123,46 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
   const AxisSpec x{sweep.of.axis == "N" ? "elements (N)" : sweep.of.axis, Scale::log2, *sweep.sizes.begin(),
                    *sweep.sizes.rbegin()};
   const AxisSpec y{unit.name, Scale::linear, 0, 1.12 * top};
-  Plot plot(x, y, kChartWidth, 380, sweep.target);
-  std::string caption = "Medians with 95 % intervals, each line's name at its end.";
+  std::string caption = "Medians with 95 % intervals, the lines' names in the order of their ends.";
   std::vector<Point> inside;
   for (const Point& p : ceiling) {
     if (p.y <= y.high) inside.push_back(p);
   }
   if (inside.size() > 1) {
-    plot.line(inside, "ceiling strong", "measured ceiling");
-    plot.text(inside.front(), "measured ceiling", "muted", Plot::Anchor::start, -6);
     caption += " Dashed: the rate of the least time that the measured ceilings allow";
     caption +=
         inside.size() < ceiling.size() ? "; where caches allow more than the chart shows it ends." : ".";
   }
-  std::vector<std::pair<Point, std::string>> ends;
-  for (const auto& [contender, curve] : sweep.curves) {
-    ends.emplace_back(Point{curve.rbegin()->first, rate(*curve.rbegin()->second)}, contender);
-    const std::string& style = styles.at(contender);
-    std::vector<Point> points;
-    for (const auto& [n, row] : curve) points.push_back({n, rate(*row)});
-    plot.line(points, style, contender);
-    for (const auto& [n, row] : curve) {
-      const double amount = rate(*row) * *row->median_us;
-      if (row->ci95_us) plot.whisker(n, {amount / row->ci95_us->high, amount / row->ci95_us->low}, style);
-      plot.point({n, rate(*row)}, style, tooltip(*row));
+  const auto drawn = [&](PlotFrame frame) {
+    std::vector<Plot::EndName> ends;
+    for (const auto& [contender, curve] : sweep.curves) {
+      ends.push_back(
+          {{curve.rbegin()->first, rate(*curve.rbegin()->second)}, contender, styles.at(contender)});
+      frame.names.push_back(contender);
     }
-  }
-  for (const auto& [at, contender] : ends)
-    plot.label(at, contender, "ink");  // after all points, to avoid them
+    Plot plot(x, y, frame);
+    if (inside.size() > 1) plot.line(inside, "ceiling strong", "measured ceiling");
+    for (const auto& [contender, curve] : sweep.curves) {
+      const std::string& style = styles.at(contender);
+      std::vector<Point> points;
+      for (const auto& [n, row] : curve) points.push_back({n, rate(*row)});
+      plot.line(points, style, contender);
+      for (const auto& [n, row] : curve) {
+        const double amount = rate(*row) * *row->median_us;
+        if (row->ci95_us) plot.whisker(n, {amount / row->ci95_us->high, amount / row->ci95_us->low}, style);
+        plot.point({n, rate(*row)}, style, tooltip(*row));
+      }
+    }
+    if (inside.size() > 1) plot.name_line({inside.rbegin(), inside.rend()}, "measured ceiling", "muted");
+    plot.end_names(std::move(ends));
+    return plot.svg();
+  };
   const std::string work = sweep.of.series.empty() ? sweep.target : sweep.target + " " + sweep.of.series;
-  return {fmt::format("{}, {}: {} against {}", work, sweep.dtype, unit.name, sweep.of.axis), caption,
-          plot.svg()};
+  return {fmt::format("{}, {}: {} against {}", work, sweep.dtype, unit.name, sweep.of.axis),
+          caption,
+          drawn({.height = 380, .title = sweep.target}),
+          {},
+          drawn({.width = kNarrowWidth, .height = 320, .title = sweep.target})};
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ std::string key(const Chart& chart, const SeriesStyles& styles) {
 
 std::string figure(const Chart& chart, const SeriesStyles& styles) {
   if (chart.svg.empty()) return "";
-  return figure_html(chart.title, key(chart, styles) + plot_html(chart.svg), chart.caption);
+  return figure_html(chart.title, key(chart, styles) + plot_html(chart.svg, chart.narrow), chart.caption);
 }
 
 // "AMD EPYC · NVIDIA H200 · 2026-11-26 · commit …", of what is known.

@@ -24,7 +24,7 @@ p { margin:4px 0; } .muted, figcaption { color:var(--muted); font-size:13px; }
 .tile b { display:block; font-size:22px; font-variant-numeric:tabular-nums; } .tile span { color:var(--muted); font-size:13px; }
 .charts { display:grid; grid-template-columns:repeat(auto-fit,minmax(min(560px,100%),1fr)); gap:16px; margin:16px 0; }
 figure { margin:0; background:var(--card); border:1px solid var(--edge); border-radius:10px; padding:16px; }
-svg { width:100%; height:auto; display:block; } .plot { overflow-x:auto; }
+svg { width:100%; height:auto; display:block; } .narrow { display:none; }
 .key { display:flex; flex-wrap:wrap; gap:4px 18px; margin:0 0 6px; font-size:13.5px; }
 .key i { display:inline-block; width:11px; height:11px; border-radius:50%; margin-right:7px; }
 .scroll { overflow-x:auto; background:var(--card); border:1px solid var(--edge); border-radius:10px; margin:16px 0; }
@@ -40,8 +40,9 @@ td.note { white-space:normal; color:var(--muted); text-align:left; font-size:13p
 .good { color:var(--good); } .warn { color:var(--warn); } .bad { color:var(--bad); font-weight:600; }
 details { margin:14px 0; } summary { cursor:pointer; font-weight:600; } dl { display:grid; grid-template-columns:max-content 1fr; gap:2px 18px; }
 dt { color:var(--muted); } dd { margin:0; overflow-wrap:anywhere; }
+@media (max-width:600px) { .wide { display:none; } .narrow { display:block; } }
 @media (max-width:760px) {
-  svg { min-width:600px; } main { padding:20px 12px 40px; } figure { padding:12px; } .tile { flex:1 1 40%; min-width:0; padding:8px 12px; }
+  main { padding:20px 12px 40px; } figure { padding:12px; } .tile { flex:1 1 40%; min-width:0; padding:8px 12px; }
   dl { grid-template-columns:1fr; } dd { margin:0 0 6px; }
   table, tbody, tr, td, th { display:block; } thead { display:none; } th, td { white-space:normal; }
   tr.row { padding:2px 12px 10px; } tr.row th { padding:6px 0 2px; font-weight:600; } tr.first th { padding:10px 12px 2px; }

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdlib>
+#include <sstream>
 #include <stack>
 
 #include "harness/report/charts.h"
 #include "harness/report/plot.h"
+#include "harness/report/table.h"
 #include "harness/run/sample_run.h"
 
 namespace tilewright::lab {
@@ -129,6 +133,122 @@ TEST(Charts, TheRooflineHasItsCeilingsAndAPointForEachContender) {
   EXPECT_EQ(count(chart.svg, "<circle"), 5);  // softmax twice, and the largest elu three times
   EXPECT_NE(chart.svg.find("memory, 40 GB/s"), std::string::npos);
   EXPECT_NE(chart.svg.find(">softmax<"), std::string::npos);
+}
+
+// What is drawn, by where it stands: names with the room that they take, and pieces of lines.
+struct Seen {
+  struct Name {
+    std::string text;
+    double left, top, right, bottom;
+  };
+  std::vector<Name> names;
+  std::vector<std::array<double, 4>> strokes;  // x1, y1, x2, y2
+  double width = 0, height = 0;
+};
+std::string attribute(const std::string& tag, const std::string& name) {
+  const auto at = tag.find(" " + name + "='");
+  if (at == std::string::npos) return "";
+  const auto begin = at + name.size() + 3;
+  return tag.substr(begin, tag.find('\'', begin) - begin);
+}
+// `lines`: what the class of a line that counts begins with.
+Seen seen_in(const std::string& svg, const std::string& lines) {
+  Seen seen;
+  const auto number = [](const std::string& text) { return std::strtod(text.c_str(), nullptr); };
+  for (auto at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {
+    const auto end = svg.find('>', at);
+    const std::string tag = svg.substr(at, end - at), style = attribute(tag, "class");
+    if (tag.starts_with("<svg")) {
+      std::istringstream(attribute(tag, "viewBox").substr(4)) >> seen.width >> seen.height;
+    } else if (tag.starts_with("<text")) {
+      const std::string text = svg.substr(end + 1, svg.find('<', end) - end - 1);
+      const double x = number(attribute(tag, "x")), y = number(attribute(tag, "y"));
+      const double wide = 6 * static_cast<double>(display_width(text));
+      const std::string anchor = attribute(tag, "text-anchor");
+      const double left = anchor == "end" ? x - wide : anchor == "middle" ? x - wide / 2 : x;
+      seen.names.push_back({text, left, y - 8, left + wide, y});
+    } else if (tag.starts_with("<line") && style.starts_with(lines)) {
+      seen.strokes.push_back({number(attribute(tag, "x1")), number(attribute(tag, "y1")),
+                              number(attribute(tag, "x2")), number(attribute(tag, "y2"))});
+    } else if (tag.starts_with("<path")) {
+      std::istringstream points(attribute(tag, "d"));
+      double x = 0, y = 0, before_x = 0, before_y = 0;
+      char sign = 0, comma = 0;
+      while (points >> sign >> x >> comma >> y) {
+        if (sign == 'L') seen.strokes.push_back({before_x, before_y, x, y});
+        before_x = x, before_y = y;
+      }
+    }
+  }
+  return seen;
+}
+// "a name on a line", …; what leaves the chart; "" where all is well.
+std::string names_in_the_way(const std::string& svg, const std::string& lines) {
+  const Seen seen = seen_in(svg, lines);
+  std::string said;
+  for (const Seen::Name& name : seen.names) {
+    if (name.left < -1 || name.right > seen.width + 1 || name.bottom > seen.height)
+      said += fmt::format("'{}' leaves the chart\n", name.text);
+    for (const auto& [x1, y1, x2, y2] : seen.strokes)
+      for (double part = 0; part <= 1; part += 1.0 / 512)
+        if (const double x = x1 + part * (x2 - x1), y = y1 + part * (y2 - y1);
+            x > name.left && x < name.right && y > name.top && y < name.bottom) {
+          said += fmt::format("'{}' stands on a line at {:.0f}, {:.0f}\n", name.text, x, y);
+          break;
+        }
+  }
+  return said;
+}
+
+// Curves that cross, ceilings side by side, dots all over their line.
+RunRecord crowded_run() {
+  RunRecord run = synthetic::sample_run();
+  const char* contenders[] = {"torch max-autotune", "eager", "compiled, tuned", "torch, pages kept"};
+  for (int c = 0; c < 4; ++c)
+    for (int i = 0; i < 5; ++i) {
+      Row row = synthetic::row_of("gemm", contenders[c], fmt::format("{}", 1024 << i), 10, Verdict::faster);
+      row.rate = 100 + 40.0 * ((i * (c + 2)) % 5) + 3 * c;
+      row.unit = "GFLOP/s";
+      row.roofline = 0.2 + 0.15 * ((i + 2 * c) % 5);
+      row.median_us = 10 + i;
+      run.rows.push_back(row);
+      const Work work = vector_work(1e6 * (i + 1) * (c + 1), DType::f32, 1e5, 1e5);
+      run.environment.work.push_back({row.target, row.device, row.shape, row.dtype, work});
+    }
+  for (DeviceCeilings& of : run.environment.ceilings) {
+    const auto math = of.ceilings.math;
+    for (const MathRate& rate : math)
+      for (const double factor : {0.92, 1.1, 1.2})
+        of.ceilings.math.push_back({rate.unit, rate.dtype, factor * rate.flops_per_s});
+  }
+  return run;
+}
+
+TEST(Charts, NamesStandBesideLinesInWindowsAndOnPhones) {
+  for (const RunRecord& run : {synthetic::sample_run(), crowded_run()}) {
+    const SeriesStyles styles = series_styles(run);
+    const Chart shares = share_chart(run, "cpu", styles);
+    for (const std::string& svg : {shares.svg, shares.narrow})
+      EXPECT_EQ(names_in_the_way(svg, ""), "") << svg;
+    std::vector<Chart> charts = rate_charts(run, "cpu", styles);
+    charts.push_back(roofline_chart(run, "cpu", styles));
+    for (const Chart& chart : charts)
+      for (const std::string& svg : {chart.svg, chart.narrow})
+        EXPECT_EQ(names_in_the_way(svg, "line"), "") << svg;
+  }
+}
+
+// Text keeps its size on a phone: a chart has a form as narrow as that, and none is wider than the page.
+TEST(Charts, EachHasAFormForPhonesThatIsNotScrolled) {
+  const std::string html = render_html(crowded_run());
+  EXPECT_EQ(count(html, "<div class='wide'><svg viewBox='0 0 720 "), 4);
+  EXPECT_EQ(count(html, "<div class='narrow'><svg viewBox='0 0 350 "), 4);
+  EXPECT_EQ(count(html, "<svg"), 8);
+  EXPECT_NE(html.find("svg { width:100%; height:auto; display:block; } .narrow { display:none; }"),
+            std::string::npos);
+  EXPECT_NE(html.find("@media (max-width:600px) { .wide { display:none; } .narrow { display:block; } }"),
+            std::string::npos);
+  EXPECT_EQ(html.find("svg { min-width"), std::string::npos);
 }
 
 // Dots over the whole line leave no room for their names, beside the last or the first of them.

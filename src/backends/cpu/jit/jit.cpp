@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 
