@@ -14,8 +14,8 @@ inline constexpr const char* kPitch = "pitch";
 // own, so that it has none (passes/pipeline.cpp). Parts along the last axis have its rows' pitch.
 inline constexpr const char* kPlaced = "placed";
 
-// The attribute of a sum over a product's batch that stays one, where rewrites would make the product's depth longer
-// (passes/graph/sums_apart.h).
+// The attribute of a sum over a product's batch that stays one, where rewrites would make the product's depth
+// longer (passes/graph/sums_apart.h).
 inline constexpr const char* kApart = "apart";
 
 bool has_pitch(const ir::Node& node);

@@ -1,7 +1,7 @@
 // The readable list of passes. Each is a file of its own in the folder that its #include names:
 //   in_fixed_order, where that is asked for → with_scans_in_blocks → with_sorts_in_runs →
-//   with_sums_apart, which gives a second graph that goes the same way, and the faster one is taken → simplify →
-//   with_products_by_parts → with_variances_by_parts → with_sums_by_rows → with_separated_axes
+//   with_sums_apart, which gives a second graph that goes the same way, and the faster one is taken →
+//   simplify → with_products_by_parts → with_variances_by_parts → with_sums_by_rows → with_separated_axes
 //                                                   rewrite the graph
 //   materialize                                     stores what memory must hold
 //   fuse_chunked, or keep_apart                     chooses the groups, each of which becomes a kernel
@@ -43,8 +43,7 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   ir::Graph g = options.deterministic ? in_fixed_order(graph) : graph;
   g = with_scans_in_blocks(g, target);
   g = with_sorts_in_runs(g, target);
-  const std::optional<ir::Graph> apart =
-      options.fuse && options.simplify ? with_sums_apart(g) : std::nullopt;
+  const std::optional<ir::Graph> apart = options.fuse && options.simplify ? with_sums_apart(g) : std::nullopt;
   g = rewritten(std::move(g), target, options);
   const PlanOptions planning{.variants = options.variants, .arena_bytes = options.arena_bytes};
   if (!options.fuse) {

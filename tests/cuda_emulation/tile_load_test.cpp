@@ -77,7 +77,13 @@ TEST_F(EmulatedDot, SeveralTilesComeByStagesOfTheirOwn) {
       check(m, wgmma(256, 2, places));
       check(m, cutlass_pingpong(2, places));
     }
-    check({.batch = 2, .m = 200, .n = 136, .k = 72, .block_n = 128, .residuals = residuals, .beside_type = DType::bf16},
+    check({.batch = 2,
+           .m = 200,
+           .n = 136,
+           .k = 72,
+           .block_n = 128,
+           .residuals = residuals,
+           .beside_type = DType::bf16},
           wgmma(256, 2, 2 * residuals));
   }
 }

@@ -42,8 +42,8 @@ TEST_F(EmulatedDot, SeveralResultsLeaveByTheCopyEngine) {
     }
 }
 
-// Tiles that they are computed with come by their stages, as many as these have room for, two for each: residuals and what is
-// updated. Others are loaded by the threads.
+// Tiles that they are computed with come by their stages, as many as these have room for, two for each:
+// residuals and what is updated. Others are loaded by the threads.
 TEST_F(EmulatedDot, TilesComeByTheStagesOfSeveralResults) {
   using ::testing::HasSubstr;
   using ::testing::Not;

@@ -71,7 +71,8 @@ std::vector<ir::NodeId> reductions(const ir::Graph& graph) {
   std::vector<ir::NodeId> found;
   const std::vector<bool> live = graph.live();
   for (ir::NodeId id = 0; id < graph.size(); ++id)
-    if (live[static_cast<std::size_t>(id)] && graph.node(id).op->kind == ir::OpClass::reduce) found.push_back(id);
+    if (live[static_cast<std::size_t>(id)] && graph.node(id).op->kind == ir::OpClass::reduce)
+      found.push_back(id);
   return found;
 }
 

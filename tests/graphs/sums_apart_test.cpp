@@ -1,4 +1,5 @@
-// Gradients of keys and values that query heads share: sums over the heads behind their products, or in the products' depth.
+// Gradients of keys and values that query heads share: sums over the heads behind their products, or in the
+// products' depth.
 #include "passes/graph/sums_apart.h"
 
 #include "ops/attention.h"
@@ -76,10 +77,12 @@ TEST(SumsApart, AddWhatIsNotRounded) {
 }
 
 TEST(SumsApart, ThereAreNoneWhereEachHeadHasKeysOfItsOwn) {
-  EXPECT_FALSE(passes::with_sums_apart(gradients({.queries = 2, .keys = 2, .length = 64}, DType::bf16, true)));
+  EXPECT_FALSE(
+      passes::with_sums_apart(gradients({.queries = 2, .keys = 2, .length = 64}, DType::bf16, true)));
 }
 
-// Two heads of keys are ten blocks of programs each for 132 units, and a mask skips half of them where a program has one head.
+// Two heads of keys are ten blocks of programs each for 132 units, and a mask skips half of them where a
+// program has one head.
 TEST(SumsApart, AreTakenWhereHeadsAreFew) {
   const passes::Compiled c = passes::run_pipeline(gradients({}, DType::bf16, true), h200_target());
   ASSERT_EQ(sums_apart(c.graph), 2);

@@ -71,7 +71,8 @@ bool is_sum_of_products(const Graph& graph, const Node& n) {
   return std::any_of(product.operands.begin(), product.operands.end(), made);
 }
 
-// The value that the sum adds up, as its product leaves it in f32: what is rounded for each head is rounded once, behind the sum.
+// The value that the sum adds up, as its product leaves it in f32: what is rounded for each head is rounded
+// once, behind the sum.
 Value unrounded(Value v) {
   const Node& n = node_of(v);
   if (n.op->kind == OpClass::matmul)

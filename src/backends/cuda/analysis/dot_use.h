@@ -21,7 +21,8 @@ struct DotUse {
 
 // Tensor maps of the two operands, which come before those of `loads`.
 inline constexpr std::size_t kOperandMaps = 2;
-// Stages of each result where a tile comes by them: for a piece that arrives, and one that is computed and then leaves.
+// Stages of each result where a tile comes by them: for a piece that arrives, and one that is computed and
+// then leaves.
 inline constexpr Index kFetchStages = 2;
 
 // Why the schedule's kind cannot run the kernel's dots, as a failure of kind unsupported.

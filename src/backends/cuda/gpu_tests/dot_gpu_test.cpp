@@ -141,7 +141,8 @@ TEST(Dots, TilesComeAndResultsLeaveByTheCopyEngine) {
     }
   check({.out = DType::f32, .batch = 3, .m = 1000, .n = 1032, .k = 72, .residuals = 1}, {2, 3, 4});
   check({.out = DType::f32, .m = 2056, .n = 4104, .k = 320, .block_n = 64, .beside = 2}, {6, 9});
-  check({.m = 2056, .n = 4104, .k = 320, .block_n = 64, .residuals = 3, .beside_type = DType::bf16}, {6, 7, 9});
+  check({.m = 2056, .n = 4104, .k = 320, .block_n = 64, .residuals = 3, .beside_type = DType::bf16},
+        {6, 7, 9});
   for (const DType out : {DType::f32, DType::bf16})
     check({.out = out, .m = 2056, .n = 4104, .k = 320, .accumulates = true}, {2, 3, 4});
   EXPECT_GE(by_turns, 20);

@@ -39,7 +39,8 @@ struct ElementLoops {
   Index exchanged_bytes = 0;  // where values meet in shared memory, one exchange after another
   bool warps_meet = false;    // warps exchange parts of a row in arrays of their own
   std::size_t sent = 0;       // results that leave by stages
-  std::vector<int> fetched;   // of DotUse::loads, that the copy engine brings to the stages of the results' pieces
+  std::vector<int>
+      fetched;  // of DotUse::loads, that the copy engine brings to the stages of the results' pieces
   Pieces pieces_of(const printer::ElementLoop& loop) const {
     const auto found = pieces.find(&loop);
     return found == pieces.end() ? Pieces{} : found->second;

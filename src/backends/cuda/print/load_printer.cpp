@@ -109,8 +109,8 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
 void LoadPrinter::print_loads(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
-    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
-        !loop.pieces.fetches(i) && !loaded_by_piece(loop, spread_of(loop, in.axes)))
+    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load && !loop.pieces.fetches(i) &&
+        !loaded_by_piece(loop, spread_of(loop, in.axes)))
       print_load(loop, i);
     if (in.kind == Instr::Kind::reload) {
       const Part part = spread_of(loop, in.axes);
@@ -125,8 +125,8 @@ void LoadPrinter::print_piece_loads(PrintedLoop& loop, Part part) {
   piece_ = &loop.pieces;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
-    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
-        !loop.pieces.fetches(i) && spread_of(loop, in.axes) == part)
+    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load && !loop.pieces.fetches(i) &&
+        spread_of(loop, in.axes) == part)
       print_load(loop, i);
   }
   piece_ = nullptr;

@@ -5,6 +5,7 @@
 #include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/schedule/estimate.h"
+#include "backends/cuda/schedule/result_stages.h"
 
 #include <tilewright/tile/cost.h>
 #include <tilewright/tile/loop_rounds.h>
@@ -129,9 +130,10 @@ class Lister {
     const auto results = find_tile_stores(kernel_, *dot->dot);
     tile::TensorTiles from_registers = tiles;
     if (results && !results->front().by_engine) from_registers.leaving_cycles += kAloneElementCycles;
-    const double by_threads = results && results->front().by_engine
-                                  ? slower_by_threads(fetched_tiles(*dot, *results) + static_cast<Index>(results->size()))
-                                  : 1;
+    const double by_threads =
+        results && results->front().by_engine
+            ? slower_by_threads(fetched_tiles(*dot, *results) + static_cast<Index>(results->size()))
+            : 1;
     const std::string why = list_group_m({16, 12, 8, 32}, threads, together, from_registers, by_threads);
     if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
     if (results)
@@ -226,31 +228,26 @@ class Lister {
                    const std::vector<TileStore>& stores) {
     tiles.by_copy_engine = stores[0].by_engine;
     if (!stores[0].by_engine) tiles.leaving_cycles += kRowElementCycles;
-    const auto results = static_cast<Index>(stores.size());
-    const Index tiles_loaded = fetched_tiles(dot, stores), groups = threads / kWarpgroup;
-    const Index all = options_.max_shared_bytes - reserved_bytes(), block_bytes = dot.a.bytes() + dot.b.bytes();
-    const auto blocks_beside = [&](Index places) {
-      return std::min(Index{kind.stages}, (all - places * groups * kPieceBytes) / block_bytes);
-    };
-    Index taken = 0;  // slots of a piece
-    for (const Index least : {kFewestStages, kFewestBesideStores}) {
-      Index slots = std::max(results, tiles_loaded);
-      while (slots > results && blocks_beside(kFewestStoreStages * slots) < least) --slots;
-      const Index fewest = kFewestStoreStages * slots, pipeline = blocks_beside(fewest);
-      if (slots <= taken || pipeline < least) continue;
-      taken = slots;
-      Kind staged = kind;
-      staged.stages = static_cast<int>(pipeline);
-      staged.store_stages = static_cast<int>(std::clamp((all - pipeline * block_bytes) / (groups * kPieceBytes),
-                                                        fewest, std::max(fewest, kMostStoreStages)));
-      const double slower = (pipeline < kFewestStages ? kShortPipeline : 1) *
-                            slower_by_threads(std::max<Index>(tiles_loaded - slots, 0));
-      const std::string why = list_group_m({16, 8}, threads, staged, tiles, slower);
-      if (!why.empty()) refuse({.threads = threads, .kind = staged}, why);
+    const Index loaded = fetched_tiles(dot, stores);
+    const std::vector<ResultStages> ways =
+        result_stages({.bytes = options_.max_shared_bytes - reserved_bytes(),
+                       .block_bytes = dot.a.bytes() + dot.b.bytes(),
+                       .blocks = kind.stages,
+                       .groups = threads / kWarpgroup,
+                       .results = static_cast<Index>(stores.size()),
+                       .tiles = loaded});
+    for (const ResultStages& way : ways) {
+      kind.stages = way.blocks;
+      kind.store_stages = way.stages;
+      const double slower = (way.blocks < kFewestStages ? kShortPipeline : 1) *
+                            slower_by_threads(std::max<Index>(loaded - way.slots, 0));
+      const std::string why = list_group_m({16, 8}, threads, kind, tiles, slower);
+      if (!why.empty()) refuse({.threads = threads, .kind = kind}, why);
     }
-    if (taken == 0)
+    if (ways.empty())
       refuse({.threads = threads, .kind = kind},
-             fmt::format("store_stages: beside them the pipeline has fewer than {} blocks", kFewestBesideStores));
+             fmt::format("store_stages: beside them the pipeline has fewer than {} blocks",
+                         kFewestBesideStores));
   }
 
   // The kind with each of these groups. Why not, where it cannot be planned.

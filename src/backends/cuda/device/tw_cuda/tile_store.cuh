@@ -28,9 +28,10 @@ struct TmaStoreStages {
   TW_DEVICE u32 piece(int result) const { return stages + ring_stage<kStages>(stage, result) * kPieceBytes; }
   TW_DEVICE void next() { stage = ring_stage<kStages>(stage, 1); }
 };
-// Stages to which pieces of kTiles tiles come, two ahead of those that are computed: the i-th tile's to that by which the i-th
-// result leaves, or to one of its own where there are more tiles than results; kSlots for all of a piece. Of three stages for each
-// one leaves meanwhile; of two, what comes waits until the engine has read what leaves.
+// Stages to which pieces of kTiles tiles come, two ahead of those that are computed: the i-th tile's to that
+// by which the i-th result leaves, or to one of its own where there are more tiles than results; kSlots for
+// all of a piece. Of three stages for each one leaves meanwhile; of two, what comes waits until the engine
+// has read what leaves.
 template <int kStages, int kSlots, int kTiles>
 struct TmaTileStages {
   static_assert(kStages >= 2 * kSlots && kTiles <= kSlots, "one piece comes while another is computed");
@@ -203,8 +204,8 @@ TW_DEVICE void send_rows(Stages& out, u32& waiting, bool follows, bool goes_on, 
   }
   out.next();
 }
-// A piece of tile kTile to the stage of the piece that is `ahead` of the next: behind send() it is free, or will be once it is
-// read.
+// A piece of tile kTile to the stage of the piece that is `ahead` of the next: behind send() it is free, or
+// will be once it is read.
 template <int kTile, int kStages, int kSlots, int kTiles, class... Index>
 TW_DEVICE void fetch(const TmaTileStages<kStages, kSlots, kTiles>& in, int ahead, const TensorMap& map, i32 x,
                      Index... outer) {

@@ -96,10 +96,10 @@ void Wgmma::print_store_stages() {
   if (plan_.dots.results.empty()) return;
   need("tile_store");
   const std::size_t fetched = plan_.elements.fetched.size(), results = plan_.dots.results.size();
-  const std::string type =
-      fetched > 0 ? fmt::format("TmaTileStages<{}, {}, {}>", store_stages(schedule_),
-                                std::max(results, fetched), fetched)
-                  : fmt::format("TmaStoreStages<{}, {}>", store_stages(schedule_), results);
+  const std::string type = fetched > 0
+                               ? fmt::format("TmaTileStages<{}, {}, {}>", store_stages(schedule_),
+                                             std::max(results, fetched), fetched)
+                               : fmt::format("TmaStoreStages<{}, {}>", store_stages(schedule_), results);
   out_.line("{} store_stages{{{} + u32(group) * {} * kPieceBytes{}}};", type, end_of_blocks(),
             store_stages(schedule_), fetched > 0 ? ", tile_full[group]" : "");
 }

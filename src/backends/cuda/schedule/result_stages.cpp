@@ -1,0 +1,28 @@
+#include "backends/cuda/schedule/result_stages.h"
+
+#include "backends/cuda/analysis/tile_store.h"
+#include "backends/cuda/machine/fitted.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+std::vector<ResultStages> result_stages(const StageRoom& room) {
+  const auto blocks_beside = [&](Index stages) {
+    return std::min(room.blocks, (room.bytes - stages * room.groups * kPieceBytes) / room.block_bytes);
+  };
+  std::vector<ResultStages> ways;
+  for (const Index least : {kFewestStages, kFewestBesideStores}) {
+    Index slots = std::max(room.results, room.tiles);
+    while (slots > room.results && blocks_beside(kFewestStoreStages * slots) < least) --slots;
+    const Index fewest = kFewestStoreStages * slots, blocks = blocks_beside(fewest);
+    if (blocks < least || (!ways.empty() && slots <= ways.back().slots)) continue;
+    const Index left = (room.bytes - blocks * room.block_bytes) / (room.groups * kPieceBytes);
+    ways.push_back({.blocks = static_cast<int>(blocks),
+                    .stages = static_cast<int>(std::clamp(left, fewest, std::max(fewest, kMostStoreStages))),
+                    .slots = slots});
+  }
+  return ways;
+}
+
+}  // namespace tilewright::cuda
