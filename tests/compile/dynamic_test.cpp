@@ -163,17 +163,14 @@ TEST_P(Dynamic, ADimensionThatIsNotThereIsRefused) {
 
 // The last axis of whatever rank a call has.
 TEST_P(Dynamic, ANegativeAxisCountsFromTheLast) {
-  const auto compiled = compile([](const Tensor& x) { return softmax(x, 0) * 2.f; }, {.dynamic = {{0, -1}}});
+  const auto compiled = compile([](const Tensor& x) { return x * 2.f; }, {.dynamic = {{0, -1}}});
   for (const Index size : {5, 8, 13, 21, 34}) {
     const Tensor x = ctx_.randn({4, size}), y = ctx_.randn({4, 2, size});
-    EXPECT_EQ(compiled(x).to_vector<float>(), (softmax(x, 0) * 2.f).to_vector<float>()) << size;
-    EXPECT_EQ(compiled(y).to_vector<float>(), (softmax(y, 0) * 2.f).to_vector<float>()) << size;
+    EXPECT_EQ(compiled(x).to_vector<float>(), (x * 2.f).to_vector<float>()) << size;
+    EXPECT_EQ(compiled(y).to_vector<float>(), (y * 2.f).to_vector<float>()) << size;
   }
-  std::set<std::string> said;
-  for (const SpecialisationReport& r : compiled.report())
-    said.insert(r.dynamic.substr(r.dynamic.find("for ")));
-  EXPECT_EQ(said.size(), 2U);
-  for (const std::string& range : said) EXPECT_NE(range.find("n0];"), std::string::npos) << range;
+  for (const char* range : {"for f32[4,n0]; n0 from ", "for f32[4,2,n0]; n0 from "})
+    EXPECT_NE(compiled.explain().find(range), std::string::npos) << range << "\n" << compiled.explain();
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Dynamic, ::testing::Values("reference", "cpu"),
