@@ -12,10 +12,12 @@
 #include "passes/pipeline.h"
 #include "support/h200_target.h"
 #include "support/host_values.h"
+#include "support/run_graph.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tilewright::test {
 namespace {
@@ -79,6 +81,31 @@ TEST(SumsApart, AddWhatIsNotRounded) {
 TEST(SumsApart, ThereAreNoneWhereEachHeadHasKeysOfItsOwn) {
   EXPECT_FALSE(
       passes::with_sums_apart(gradients({.queries = 2, .keys = 2, .length = 64}, DType::bf16, true)));
+}
+
+// What an H200's plan comes to, kernel by kernel: heads that are many and few, lengths of whole and of broken
+// blocks. bf16 has 8 bits, each result is a sum of products of three values so rounded, and stands beside the
+// largest of its tensor.
+TEST(SumsApart, PlansOfFewHeadsHaveTheGraphsValues) {
+  GraphRunner runner("reference");
+  std::uint64_t seed = 1;
+  for (const Heads& h : {Heads{8, 1, 64, 16}, Heads{8, 1, 100, 64}, Heads{8, 1, 256, 64},
+                         Heads{6, 2, 130, 32}, Heads{4, 1, 257, 16}}) {
+    const ir::Graph graph = gradients(h, DType::bf16, true);
+    Random random(seed++);
+    std::vector<ir::HostTensor> inputs;
+    for (ir::NodeId id : graph.inputs()) {
+      inputs.push_back(random_host(graph.type(id), {.low = -1, .high = 1}, random));
+    }
+    const auto want = ops::evaluate(graph, inputs),
+               got = runner.run(passes::run_pipeline(graph, h200_target()), inputs);
+    for (std::size_t o = 0; o < want.size(); ++o) {
+      double largest = 0;
+      for (const double v : want[o].f) largest = std::max(largest, std::abs(v));
+      EXPECT_EQ(difference(got[o], want[o], {.absolute = 3 * 0x1p-8 * largest}), "")
+          << o << " of " << h.queries << " heads " << h.keys << " length " << h.length;
+    }
+  }
 }
 
 // Two heads of keys are ten blocks of programs each for 132 units, and a mask skips half of them where a

@@ -1,4 +1,5 @@
 // tw explain and tw kernel: pairs, graph files, stages, and edited kernels that are right, wrong and broken.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -43,8 +44,8 @@ TEST(Explain, CompilesAGraphFileWithinAnAmountOfMemory) {
   EXPECT_TRUE(contains(less.output, "memory_budget is 1024 bytes")) << less.output;
   EXPECT_TRUE(contains(run_tw("explain softmax --memory 1MiB").output, "--memory is for graph files"));
   EXPECT_TRUE(contains(run_tw("explain " + file + " --memory much").output, "'much' is no size"));
-  for (const std::string memory : {" --memory -5MiB", " --memory=-1"}) {
-    const Outcome below = run_tw("explain " + file + memory);
+  for (const char* memory : {"--memory -5MiB", "--memory=-1"}) {
+    const Outcome below = run_tw(fmt::format("explain {} {}", file, memory));
     EXPECT_EQ(below.exit_code, 2) << below.output;
     EXPECT_TRUE(contains(below.output, "' is negative: a size is 64MiB")) << below.output;
   }

@@ -36,7 +36,7 @@ bool is_empty(const F& f) {
 template <class F, class... A>
 decltype(auto) invoke(F& f, A&&... args) {
   if constexpr (std::is_member_pointer_v<F>)
-    return [&f](auto&& object, auto&&... rest) -> decltype(auto) {
+    return [&f](auto&& object, [[maybe_unused]] auto&&... rest) -> decltype(auto) {
       if constexpr (std::is_member_object_pointer_v<F>)
         return std::forward<decltype(object)>(object).*f;
       else
@@ -63,7 +63,7 @@ class AnyFunction<R(A...)> {
              std::is_invocable_r_v<R, F&, A...>)
   AnyFunction(F f) {
     if (detail::is_empty(f)) return;
-    held_ = new F(std::move(f));
+    held_ = static_cast<void*>(new F(std::move(f)));
     of_ = &kOf<F>;
   }
   AnyFunction(const AnyFunction& other)
@@ -94,7 +94,7 @@ class AnyFunction<R(A...)> {
   };
   template <class F>
   static constexpr Actions kOf = {
-      .copy = [](const void* f) -> void* { return new F(*static_cast<const F*>(f)); },
+      .copy = [](const void* f) -> void* { return static_cast<void*>(new F(*static_cast<const F*>(f))); },
       .destroy = [](void* f) { delete static_cast<F*>(f); },
       .call = [](void* f, A&&... args) -> R {
         if constexpr (std::is_void_v<R>)

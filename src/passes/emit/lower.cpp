@@ -24,6 +24,29 @@ namespace tilewright::passes {
 
 namespace {
 
+// What the outputs are made of, down to the parts: an operand of these may be the same in every round of what
+// is shared, and walk the depth of a product inside it.
+std::vector<bool> needed_behind(const LoopNest& nest, const std::vector<SharedPart>& parts) {
+  std::vector<bool> needed(nest.exprs.size(), false);
+  const auto need = [&](int s) {
+    if (s >= 0) needed[static_cast<std::size_t>(s)] = true;
+  };
+  for (const ProgramOutput& o : nest.outputs) {
+    need(o.expr), need(o.mask);
+    for (const auto& [s, stride] : o.dynamic) need(s);
+  }
+  for (int s = static_cast<int>(nest.exprs.size()) - 1; s >= 0; --s) {
+    const Expr& expr = nest.exprs[static_cast<std::size_t>(s)];
+    const bool is_part =
+        std::any_of(parts.begin(), parts.end(), [&](const SharedPart& p) { return p.expr == s; });
+    if (!needed[static_cast<std::size_t>(s)] || is_part) continue;
+    for (int o : expr.operands) need(o);
+    for (const auto& [o, stride] : expr.dynamic) need(o);
+    need(expr.mask);
+  }
+  return needed;
+}
+
 // The second kernel of a shared reduction: the same program with every reduction's operand read from the
 // partials, over the parallel variables and one more, the split. The place of an extreme is the one that the
 // first split with that extreme left.
@@ -49,10 +72,11 @@ LoopNest combine_nest(const LoopNest& nest, Index split_k, const std::vector<Sha
   combined.inner.push_back(false);
 
   auto by = [&](int v) { return IndexExpr::variable(renamed.at(v)); };
+  const std::vector<bool> needed = needed_behind(nest, parts);
   std::map<int, int> exprs;
   for (std::size_t s = 0; s < nest.exprs.size(); ++s) {
     Expr expr = nest.exprs[s];
-    if (expr.reduced) continue;  // lives in the first kernel only
+    if (expr.reduced || !needed[s]) continue;  // lives in the first kernel only
     const auto part = std::find_if(parts.begin(), parts.end(),
                                    [&](const SharedPart& p) { return p.expr == static_cast<int>(s); });
     if (part != parts.end()) {
