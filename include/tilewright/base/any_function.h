@@ -56,8 +56,10 @@ decltype(auto) invoke(F& f, A&&... args) {
 template <class R, class... A>
 class AnyFunction<R(A...)> {
  public:
+  // Empty.
   AnyFunction() = default;
   AnyFunction(std::nullptr_t) {}
+  // Holds a copy of f, which is called as f(args...).
   template <class F>
     requires(!std::same_as<F, AnyFunction> && std::copy_constructible<F> &&
              std::is_invocable_r_v<R, F&, A...>)
@@ -66,9 +68,11 @@ class AnyFunction<R(A...)> {
     held_ = static_cast<void*>(new F(std::move(f)));
     of_ = &kOf<F>;
   }
+  // Copies what is held, or takes it.
   AnyFunction(const AnyFunction& other)
       : held_(other.held_ ? other.of_->copy(other.held_) : nullptr), of_(other.of_) {}
   AnyFunction(AnyFunction&& other) noexcept : held_(std::exchange(other.held_, nullptr)), of_(other.of_) {}
+  // Lets go of what was held.
   AnyFunction& operator=(AnyFunction other) noexcept {
     std::swap(held_, other.held_);
     std::swap(of_, other.of_);
@@ -80,6 +84,7 @@ class AnyFunction<R(A...)> {
 
   // Whether there is something to call.
   explicit operator bool() const { return held_ != nullptr; }
+  // What is held, called with these arguments. Throws Error where nothing is.
   R operator()(A... args) const {
     if (!held_) detail::throw_nothing_to_call();
     return of_->call(held_, std::forward<A>(args)...);

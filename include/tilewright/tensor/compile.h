@@ -90,6 +90,7 @@ struct KernelReport {
   KernelReport();
   KernelReport(const KernelReport&);
   KernelReport(KernelReport&&) noexcept;
+  // Every member takes the other's value.
   KernelReport& operator=(const KernelReport&);
   KernelReport& operator=(KernelReport&&) noexcept;
   ~KernelReport();
@@ -123,6 +124,7 @@ struct SpecialisationReport {
   SpecialisationReport();
   SpecialisationReport(const SpecialisationReport&);
   SpecialisationReport(SpecialisationReport&&) noexcept;
+  // Every member takes the other's value.
   SpecialisationReport& operator=(const SpecialisationReport&);
   SpecialisationReport& operator=(SpecialisationReport&&) noexcept;
   ~SpecialisationReport();

@@ -295,6 +295,7 @@ void Plot::end_names(std::vector<EndName> names) {
   std::stable_sort(names.begin(), names.end(),
                    [](const EndName& a, const EndName& b) { return a.at.y > b.at.y; });
   std::vector<double> heights;
+  heights.reserve(names.size());
   for (const EndName& name : names)
     heights.push_back(heights.empty() ? py(name.at.y) : std::max(py(name.at.y), heights.back() + kApart));
   double lowest = frame_.height - kBottom;
