@@ -68,9 +68,11 @@ endfunction()
 # its -O0 writes twice the code.
 set(TW_LESS_OPTIMIZATION $<$<CONFIG:Release>:$<IF:$<CXX_COMPILER_ID:Clang>,-O0,-Og>>)
 
-# tw_optimised_code_first(<program> <libraries>): of a template that the program and a library have both instantiated the linker takes
-# the first it meets, which would be the program's, by -O0. So whole archives come before the program's objects.
+# What tw_optimised_code_first() puts first in tests that are linked with the whole library.
 set(TW_LIBRARY_FOLDERS tw_tensor tw_runtime tw_passes tw_ops tw_ir tw_tile tw_perf tw_base)
+
+# tw_optimised_code_first(<program> <libraries>): the linker takes the first copy that it meets of a template that program and library
+# have both instantiated, which would be the program's, by -O0. So whole archives come before the program's objects.
 function(tw_optimised_code_first program)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR TILEWRIGHT_FOLDERS_SHARED OR TILEWRIGHT_SANITIZE)
     return()

@@ -43,7 +43,8 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   ir::Graph g = options.deterministic ? in_fixed_order(graph) : graph;
   g = with_scans_in_blocks(g, target);
   g = with_sorts_in_runs(g, target);
-  const std::optional<ir::Graph> apart = options.fuse && options.simplify ? with_sums_apart(g) : std::nullopt;
+  const std::optional<ir::Graph> sums_apart =
+      options.fuse && options.simplify ? with_sums_apart(g) : std::nullopt;
   g = rewritten(std::move(g), target, options);
   const PlanOptions planning{.variants = options.variants, .arena_bytes = options.arena_bytes};
   if (!options.fuse) {
@@ -51,8 +52,8 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
     return plan_groups(std::move(g), std::move(apart), target, planning);
   }
   FusedGraph fused = fuse_chunked(g, target, options.recompute);
-  if (apart) {
-    FusedGraph other = fuse_chunked(rewritten(*apart, target, options), target, options.recompute);
+  if (sums_apart) {
+    FusedGraph other = fuse_chunked(rewritten(*sums_apart, target, options), target, options.recompute);
     if (other.fusion.seconds < fused.fusion.seconds) fused = std::move(other);
   }
   return plan_groups(std::move(fused.graph), std::move(fused.fusion), target, planning);

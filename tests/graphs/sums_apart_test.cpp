@@ -78,6 +78,17 @@ TEST(SumsApart, AddWhatIsNotRounded) {
     if (is_apart(n)) EXPECT_EQ(n.type.dtype, DType::f32);
 }
 
+// What rounds on purpose is no step between a product and its sum.
+TEST(SumsApart, ThereAreNoneOfWhatWasRoundedOnPurpose) {
+  for (const DType between : {DType::i32, DType::f8e4m3, DType::bf16}) {
+    ir::Graph g("rounded");
+    const Value a{&g, g.add_input("a", {DType::f32, {3, 8, 8}})};
+    const Value scores = ops::exp(ops::matmul(a, ops::swap_axes(a, 1, 2))), product = ops::matmul(scores, a);
+    g.set_outputs({ops::sum(ops::cast(ops::cast(product, between), DType::f32), {0}).id});
+    EXPECT_EQ(passes::with_sums_apart(g).has_value(), between == DType::bf16) << name(between);
+  }
+}
+
 TEST(SumsApart, ThereAreNoneWhereEachHeadHasKeysOfItsOwn) {
   EXPECT_FALSE(
       passes::with_sums_apart(gradients({.queries = 2, .keys = 2, .length = 64}, DType::bf16, true)));

@@ -51,8 +51,8 @@ decltype(auto) invoke(F& f, A&&... args) {
 }  // namespace detail
 
 // Anything that can be called with A... and gives an R: a lambda, a function, an object with a call operator,
-// a std::function. A copy has a copy of what it was made of. Of a null pointer or an empty function it is
-// empty, and a call of it throws Error.
+// a std::function. A copy has a copy of what it was made of. Made of a null pointer or an empty function, it
+// is empty, and a call of it throws Error.
 template <class R, class... A>
 class AnyFunction<R(A...)> {
  public:
@@ -91,7 +91,7 @@ class AnyFunction<R(A...)> {
   }
 
  private:
-  // What is done with a callable whose type is known where the Function is made.
+  // What is done with a callable whose type is known where the AnyFunction is made.
   struct Actions {
     void* (*copy)(const void* f);
     void (*destroy)(void* f);

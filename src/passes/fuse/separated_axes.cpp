@@ -79,14 +79,13 @@ class Splitter {
   std::optional<std::vector<AxisList>> steps_of(NodeId id) {
     const Node& n = graph_.node(id);
     if (n.op->kind != OpClass::reduce || !is_fold(*n.op)) return std::nullopt;
-    ir::Type type = graph_.type(n.operands[0]);
+    const ir::Type& type = graph_.type(n.operands[0]);
     const AxisList& axes = n.attrs.integers("axes");
     if (runs_of(type.shape, axes).size() < 2 || type.shape.size() == 0 ||
         (is_held(type.shape, axes) && meets_again(id)))
       return std::nullopt;
-    const double whole = seconds_of(n, type, axes);
-    if (is_rounded(n)) type.dtype = compute_dtype(n.type.dtype);
-    const Order best = best_order(n, type, axes);
+    const double whole = seconds_of(n, type, axes, type.dtype);
+    const Order best = best_order(n, type, axes, is_rounded(n) ? compute_dtype(n.type.dtype) : type.dtype);
     if (best.seconds >= whole * (1 - plans_.target().prediction_error)) return std::nullopt;
     return best.steps;
   }
@@ -131,15 +130,15 @@ class Splitter {
     std::vector<AxisList> steps;
   };
 
-  // A run of neighbouring axes first, then the best order of the others.
-  Order best_order(const Node& n, const ir::Type& type, const AxisList& axes) {
+  // A run of neighbouring axes first, then the best order of the others; in `dtype`.
+  Order best_order(const Node& n, const ir::Type& type, const AxisList& axes, DType dtype) {
     const std::vector<AxisList> runs = runs_of(type.shape, axes);
     Order best;
-    if (runs.size() < 2) return {seconds_of(n, type, axes), {axes}};
+    if (runs.size() < 2) return {seconds_of(n, type, axes, dtype), {axes}};
     for (const AxisList& run : runs) {
-      const double first = seconds_of(n, type, run);
+      const double first = seconds_of(n, type, run, dtype);
       if (first >= best.seconds) continue;
-      Order rest = best_order(n, {type.dtype, without(type.shape, run)}, axes_behind(axes, run));
+      Order rest = best_order(n, {dtype, without(type.shape, run)}, axes_behind(axes, run), dtype);
       if (first + rest.seconds >= best.seconds) continue;
       best = {first + rest.seconds, std::move(rest.steps)};
       best.steps.insert(best.steps.begin(), run);
@@ -147,12 +146,15 @@ class Splitter {
     return best;
   }
 
-  // Predicted for the kernels that reduce a tensor in memory.
-  double seconds_of(const Node& n, const ir::Type& type, const AxisList& axes) {
+  // Predicted for the kernels that reduce a tensor in memory, in `dtype`.
+  double seconds_of(const Node& n, const ir::Type& type, const AxisList& axes, DType dtype) {
     Graph alone;
-    const NodeId x = alone.add_input("x", type), result = alone.add(*n.op, {x}, {{"axes", axes}});
+    const Value x{&alone, alone.add_input("x", type)}, wide = ops::cast(x, dtype);
+    const NodeId result = alone.add(*n.op, {wide.id}, {{"axes", axes}});
+    Group group{.nodes = {result}, .outputs = {result}};
+    if (wide.id != x.id) group.nodes = {wide.id, result};
     GroupForms forms(alone);
-    const GroupPrice price = plans_.price(alone, forms, {{result}, {result}});
+    const GroupPrice price = plans_.price(alone, forms, group);
     return price.refusal == Refusal::none ? price.seconds : std::numeric_limits<double>::infinity();
   }
 

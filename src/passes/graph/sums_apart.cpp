@@ -55,6 +55,13 @@ bool is_made_of_product(const Graph& graph, NodeId value) {
   return false;
 }
 
+// Whether a value has its operand's elements, in other places or rounded: to fewer digits, but neither to
+// integers nor to the few digits of 8 bits, which are rounded to on purpose.
+bool rearranges(const Node& n) {
+  const bool rounds = n.op->kind == OpClass::cast && is_float(n.type.dtype) && size_bytes(n.type.dtype) >= 2;
+  return rounds || n.op->kind == OpClass::reshape || n.op->kind == OpClass::transpose;
+}
+
 // Whether a node adds up, over batch axes, products with an operand that is made of other products.
 bool is_sum_of_products(const Graph& graph, const Node& n) {
   if (n.op != &ops::kSum || !is_float(n.type.dtype)) return false;
@@ -62,9 +69,7 @@ bool is_sum_of_products(const Graph& graph, const Node& n) {
   const std::vector<Index>& axes = n.attrs.integers("axes");
   if (rank < 3 || axes.empty() || axes.back() >= rank - 2) return false;
   NodeId id = n.operands[0];
-  while (graph.node(id).op->kind == OpClass::reshape || graph.node(id).op->kind == OpClass::cast ||
-         graph.node(id).op->kind == OpClass::transpose)
-    id = graph.node(id).operands[0];
+  while (rearranges(graph.node(id))) id = graph.node(id).operands[0];
   const Node& product = graph.node(id);
   if (product.op->kind != OpClass::matmul || !is_float(product.type.dtype)) return false;
   const auto made = [&](NodeId o) { return is_made_of_product(graph, o); };

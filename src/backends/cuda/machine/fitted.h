@@ -392,13 +392,13 @@ inline constexpr Index kMaxPlaces = 8;      // of a pipeline
 // Fewest places of the pipeline beside results that wait to be stored (with 2 it lost a third,
 // docs/notes/2026-11-21-fourth-h200.md), and places of these.
 inline constexpr Index kFewestStages = 4, kFewestStoreStages = 2, kMostStoreStages = 4;
-// Of a pipeline that stages of results leave room for, and what it costs: three blocks of 128x192 take 1.3
-// us. Chosen.
+// A pipeline has so many places where stages of results need the room of one, and is so much dearer: three
+// blocks of 128x192 are multiplied in 1.3 us, about what memory takes. Chosen.
 inline constexpr Index kFewestBesideStores = 3;
 inline constexpr double kShortPipeline = 1.03;
-// Tiles that threads load or store move more slowly than by the copy engine
-// (docs/notes/2026-11-28-tiles-by-stages.md): each makes a schedule so much dearer. Chosen, so that of two
-// schedules that with stages is taken: the whole cost would fuse otherwise.
+// A schedule is so much dearer for each tile that its threads load or store, where the copy engine could.
+// Chosen: enough that the engine is taken where both are predicted alike. What threads really lose is more
+// (docs/notes/2026-11-28-tiles-by-stages.md), but a price with all of it made fusion cut such kernels.
 inline constexpr double kTileByThreads = 1.02;
 inline constexpr Index kMaxCopies = 4;  // blocks under way by cp.async: enough for memory's latency
 // A back-to-back matmul computes longer on a block than memory takes to bring one.

@@ -157,7 +157,7 @@ class Planner {
     }
     if (!dots_.results.empty() && pieces.sent.size() == dots_.results.size())
       pieces.fetched = find_fetched(loop, layout);
-    // Of each of them a row of a piece is in registers.
+    // Registers hold a row of a piece of each of them.
     const auto fetched = static_cast<Index>(pieces.fetched.size());
     tiles -= fetched * f.elements_per_thread();
     registers += fetched * pieces.vectors * f.vector;

@@ -130,14 +130,14 @@ class Lister {
     const auto results = find_tile_stores(kernel_, *dot->dot);
     tile::TensorTiles from_registers = tiles;
     if (results && !results->front().by_engine) from_registers.leaving_cycles += kAloneElementCycles;
-    const double by_threads =
-        results && results->front().by_engine
-            ? slower_by_threads(fetched_tiles(*dot, *results) + static_cast<Index>(results->size()))
-            : 1;
+    const Index loaded = results ? fetched_tiles(*dot, *results) : 0;
+    const double by_threads = results && results->front().by_engine
+                                  ? slower_by_threads(loaded + static_cast<Index>(results->size()))
+                                  : 1;
     const std::string why = list_group_m({16, 12, 8, 32}, threads, together, from_registers, by_threads);
     if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
     if (results)
-      list_staged(threads, together, tiles, *dot, *results);
+      list_staged(threads, together, tiles, block_bytes, *results, loaded);
     else
       refuse({.threads = threads, .kind = together}, results.error().message);
     // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
@@ -147,7 +147,7 @@ class Lister {
     tiles.pingpong = from_registers.pingpong = true;
     const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, from_registers, by_threads);
     if (!alone.empty()) return refuse({.threads = 2 * kWarpgroup, .kind = apart}, alone);
-    if (results) list_staged(2 * kWarpgroup, apart, tiles, *dot, *results);
+    if (results) list_staged(2 * kWarpgroup, apart, tiles, block_bytes, *results, loaded);
   }
 
   void list_mma() {
@@ -224,14 +224,13 @@ class Lister {
   // The same with the results sent by way of shared memory, where the pipeline still hides memory's latency;
   // and with a shorter pipeline, where that makes room for more of what is loaded and stored.
   template <typename Kind>
-  void list_staged(int threads, Kind kind, tile::TensorTiles tiles, const TensorDot& dot,
-                   const std::vector<TileStore>& stores) {
+  void list_staged(int threads, Kind kind, tile::TensorTiles tiles, Index block_bytes,
+                   const std::vector<TileStore>& stores, Index loaded) {
     tiles.by_copy_engine = stores[0].by_engine;
     if (!stores[0].by_engine) tiles.leaving_cycles += kRowElementCycles;
-    const Index loaded = fetched_tiles(dot, stores);
     const std::vector<ResultStages> ways =
         result_stages({.bytes = options_.max_shared_bytes - reserved_bytes(),
-                       .block_bytes = dot.a.bytes() + dot.b.bytes(),
+                       .block_bytes = block_bytes,
                        .blocks = kind.stages,
                        .groups = threads / kWarpgroup,
                        .results = static_cast<Index>(stores.size()),

@@ -1,11 +1,14 @@
 #include "backends/cuda/schedule/result_stages.h"
 
-#include "backends/cuda/analysis/tile_store.h"
+#include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/machine/fitted.h"
 
 #include <algorithm>
 
 namespace tilewright::cuda {
+
+// A slot has as many stages whether a tile comes by it or a result leaves.
+static_assert(kFewestStoreStages == kFetchStages);
 
 std::vector<ResultStages> result_stages(const StageRoom& room) {
   const auto blocks_beside = [&](Index stages) {
