@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "tile/sampled_programs.h"
 #include "tile/scalar_values.h"
 
 namespace tilewright::tile {
@@ -171,16 +172,8 @@ Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scala
   const Index sampled = uniform(kernel, table) ? 1 : std::min(programs, most_sampled);
   if (sampled > 1 && sampled < programs) counts.exact = false;
   ProgramCounter counter(kernel, scalars, by_data, counts);
-  for (Index i = 0; i < sampled; ++i) {
-    // The middle of each of `sampled` equal parts; the first program when all are alike.
-    Index linear = sampled == 1 ? 0 : (2 * i + 1) * programs / (2 * sampled);
-    std::vector<Index> program;
-    for (Index extent : grid) {
-      program.push_back(linear % extent);
-      linear /= extent;
-    }
+  for (const std::vector<Index>& program : sampled_programs(grid, sampled))
     counter.run(program, static_cast<double>(programs) / static_cast<double>(sampled));
-  }
   return counts;
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "tile/sampled_programs.h"
 #include "tile/scalar_values.h"
 
 namespace tilewright::tile {
@@ -131,17 +132,9 @@ std::map<const Op*, double> loop_rounds(const Kernel& kernel) {
   }
   const Index programs = std::accumulate(grid.begin(), grid.end(), Index{1}, std::multiplies<>());
   constexpr Index kMostSampled = 128;
-  const Index sampled = std::min(programs, kMostSampled);
   RoundCounter counter(kernel);
-  for (Index i = 0; i < sampled; ++i) {
-    Index linear = (2 * i + 1) * programs / (2 * sampled);  // the middle of each of so many equal parts
-    std::vector<Index> program;
-    for (const Index extent : grid) {
-      program.push_back(linear % extent);
-      linear /= extent;
-    }
+  for (const std::vector<Index>& program : sampled_programs(grid, std::min(programs, kMostSampled)))
     counter.run(program);
-  }
   out.merge(counter.means());
   std::map<ValueId, const Op*> first_of;  // by what loops that data decides carry on
   for (const Op* loop : counter.unknown()) {

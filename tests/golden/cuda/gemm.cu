@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
   __shared__ TmaPipeline<4> pipeline;
   open_pipeline<2, 1>(pipeline);
-  PipelineState<4> state;
+  PipelineState<4> state(barriers_of(pipeline));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
@@ -55,15 +55,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
       Vec<f32, 2> acc[2][32];
       keep_step<256>();
       for (i64 k = 0; k < 768; k += 64) {
-        wait_full(pipeline, state);
+        wait_full(state);
         wgmma_block<A, B, 2>(acc, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, k > 0);
         wgmma_wait<1>();
-        if (k > 0) release_previous<1>(pipeline, state);
+        if (k > 0) release_previous<1>(state);
         state.next();
       }
       wgmma_wait<0>();
       wgmma_pin(acc);
-      release_previous<1>(pipeline, state);
+      release_previous<1>(state);
 
       bf16* const c_at = c_ + program_2 * 25165824 + index_2 * 3072 + index + g * 3072 + t * 8;
 #pragma unroll

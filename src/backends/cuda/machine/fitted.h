@@ -345,10 +345,13 @@ inline constexpr Index kShortestInnerRow = 64;
 // (docs/notes/2026-11-21-dot-chains.md).
 inline constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
 // A back-to-back matmul by warpgroups: a loop's start and end; a round of it; each product that a round adds
-// up beside the first; and the products' share of the tensor cores' rate. Fitted to the best schedule of 57
-// tiles of forward, d q and d k with d v, heads of 64 to 128, 64 to 192 rows by 32 to 128, on an H100: a
-// root mean square of 9 %, none further away than 26 % (docs/notes/2026-11-26-rounds-of-attention.md).
-inline constexpr double kB2bLoopUs = 2.2, kB2bRoundUs = 0.3, kB2bSumUs = 0.25, kB2bPeak = 0.825;
+// up beside the first; an element of the tile that is computed between a round's products, and what a mask
+// adds to it; and the products' share of the tensor cores' rate. Fitted to the best schedule of 115 tiles of
+// forward, d q and d k with d v in 13 shapes, heads of 32 to 128, 64 to 192 rows by 32 to 128, on an H200: a
+// root mean square of 11 %, none further away than 35 %, and the tile that is taken 1 % slower than the best
+// one in the mean (docs/notes/2026-11-29-attention-rounds.md).
+inline constexpr double kB2bLoopUs = 1.33, kB2bRoundUs = 0.24, kB2bSumUs = 0.17, kB2bElementUs = 7.5e-6,
+                        kB2bMaskedUs = 8.7e-6, kB2bPeak = 0.81;
 // Rounds that overlap, or warpgroups that take turns, where a round has three products or more: those of d
 // q, 1.33 to 1.72 times as long as in order in seven shapes with heads of 64 to 128 on an H100
 // (docs/notes/2026-11-25-masks-of-reductions.md). Nothing is spilled; why was not looked into.

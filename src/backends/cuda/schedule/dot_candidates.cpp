@@ -507,7 +507,8 @@ class Lister {
   double rounds_us(const B2bMatmul& b2b) const {
     const double unit_flops_per_us =
         kB2bPeak * target_.matrix_flops_per_s / std::max(1, target_.units) * 1e-6;
-    std::map<const Op*, int> sums;  // that a loop's rounds add to
+    std::map<const Op*, int> sums;        // that a loop's rounds add to
+    std::map<const Op*, Index> computed;  // elements of the largest operand that they compute
     double program_us = 0, nested_us = 0;
     for (const B2bDot& d : b2b.dots) {
       const double times = rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
@@ -518,16 +519,28 @@ class Lister {
         program_us += rounds(*d.outermost) * elements * kNestedElementUs;
       } else {
         sums[d.loop] += d.from_zero ? 0 : 1;
+        if (d.a < 0) computed[d.loop] = std::max(computed[d.loop], kernel_.type(d.op->operands[0]).size());
       }
     }
-    for (const auto& [loop, count] : sums)
-      program_us += kB2bLoopUs + rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs);
+    for (const auto& [loop, count] : sums) {
+      const double element_us = kB2bElementUs + (is_masked(*loop) ? kB2bMaskedUs : 0);
+      program_us += kB2bLoopUs + rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs +
+                                                  static_cast<double>(computed[loop]) * element_us);
+    }
     // Programs of equal length come and go in waves, one a multiprocessor; of others short ones fill the
     // gaps.
     double waves = std::max(1.0, programs() / std::max(1, target_.units));
     if (!differs_by_row(b2b, kernel_)) waves = std::ceil(waves);
     return std::max(program_us, nested_us) * waves +
            loaded_in_rounds(kernel_.body, b2b, 1) * waves * kRoundLoadUs + target_.launch_s * 1e6;
+  }
+
+  // Whether a loop's rounds choose between the elements of tiles.
+  bool is_masked(const Op& loop) const {
+    return std::any_of(loop.blocks[0].ops.begin(), loop.blocks[0].ops.end(), [&](const Op& op) {
+      return op.kind == OpKind::apply && op.prim == tile::Prim::select &&
+             kernel_.type(op.operands[0]).rank() == 2;
+    });
   }
 
   // Elements of tiles that the threads of a program load in the rounds of loops with dots, their own loads

@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 122 us
+// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 127 us
 // le_matmul_where_mul_0: q bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> maximum_out f32[16,4096], matmul_out f32[16,4096,128], eq_out bool[16,4096], where_out f32[16,4096]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=overlapped
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using q_block = Block<bf16, 128, 128, Major::k>;
-  const u32 q_blocks = block_stage();
+  const u32 q_blocks = uniform(block_stage());
   using k_block = Block<bf16, 128, 128, Major::k>;
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::mn>;
@@ -31,9 +31,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
   open_pipeline<2, 1>(k_pipeline);
   __shared__ TmaPipeline<2> v_pipeline;
   open_pipeline<2, 1>(v_pipeline);
-  PipelineState<2> q_state;
-  PipelineState<2> k_state;
-  PipelineState<2> v_state;
+  PipelineState<2> q_state(uniform(barriers_of(q_pipeline)));
+  PipelineState<2> k_state(uniform(barriers_of(k_pipeline)));
+  PipelineState<2> v_state(uniform(barriers_of(v_pipeline)));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -108,21 +108,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][16];
       f32 new_row_sum[2];
-      wait_full(q_pipeline, q_state);
+      wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
       const i64 column_end = end, column_step = 128;
       if (begin_2 < column_end) {
         const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
-          wait_full(k_pipeline, k_state);
+          wait_full(k_state);
           wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           if (!begins) {
-            wait_full(v_pipeline, v_state);
+            wait_full(v_state);
             wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
           wgmma_pin(scores);
-          release<1>(k_pipeline, k_state.stage);
+          release<1>(k_state);
           k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -173,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
             wgmma_wait<0>();
             wgmma_pin(acc);
             wgmma_pin(exp_scores_bf16);
-            release<1>(v_pipeline, v_state.stage);
+            release<1>(v_state);
             v_state.next();
           }
 #pragma unroll
@@ -217,15 +217,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
           run_round(i32(column_2_i), false, false);
         }
-        wait_full(v_pipeline, v_state);
+        wait_full(v_state);
         wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(v_pipeline, v_state.stage);
+        release<1>(v_state);
         v_state.next();
       }
-      release<1>(q_pipeline, q_state.stage);
+      release<1>(q_state);
       q_state.next();
 
       f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;

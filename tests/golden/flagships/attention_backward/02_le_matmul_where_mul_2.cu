@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true; predicted 243 us
+// wgmma_b2b threads=256 longest_first=true; predicted 237 us
 // le_matmul_where_mul_2: k bf16[16,4096,128], v bf16[16,4096,128], q bf16[16,4096,128], maximum_out f32[16,4096], mul_out bf16[16,4096,128], where_out f32[16,4096] -> out bf16[16,4096,128], out_1 bf16[16,4096,128]
 // schedule: wgmma_b2b threads=256 longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using k_block = Block<bf16, 128, 128, Major::k>;
-  const u32 k_blocks = block_stage();
+  const u32 k_blocks = uniform(block_stage());
   using q_block = Block<bf16, 64, 128, Major::k>;
   using q_block_transposed = Block<bf16, 128, 64, Major::mn>;
   const u32 q_blocks = k_blocks + 2 * k_block::bytes;
@@ -38,10 +38,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   open_pipeline<2, 1>(mul_out_pipeline);
   __shared__ TmaPipeline<2> v_pipeline;
   open_pipeline<2, 1>(v_pipeline);
-  PipelineState<2> k_state;
-  PipelineState<2> q_state;
-  PipelineState<2> mul_out_state;
-  PipelineState<2> v_state;
+  PipelineState<2> k_state(uniform(barriers_of(k_pipeline)));
+  PipelineState<2> q_state(uniform(barriers_of(q_pipeline)));
+  PipelineState<2> mul_out_state(uniform(barriers_of(mul_out_pipeline)));
+  PipelineState<2> v_state(uniform(barriers_of(v_pipeline)));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -113,12 +113,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<f32, 2> exp_scores[2][8];
       Vec<f32, 2> product[2][8];
       Vec<bf16, 2> exp_scores_bf16_2[2][8];
-      wait_full(k_pipeline, k_state);
-      wait_full(v_pipeline, v_state);
+      wait_full(k_state);
+      wait_full(v_state);
       for (i32 column = first_; column < end; column += 64) {
-        wait_full(q_pipeline, q_state);
+        wait_full(q_state);
         wgmma_block<k_block, q_block, 2>(scores, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
-        wait_full(mul_out_pipeline, mul_out_state);
+        wait_full(mul_out_state);
         wgmma_block<v_block, mul_out_block_transposed, 2>(product, v_blocks + v_state.stage * v_block::bytes, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores);
@@ -171,11 +171,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(mul_out_pipeline, mul_out_state.stage);
+        release<1>(mul_out_state);
         mul_out_state.next();
         wgmma_pin(acc_2);
         wgmma_pin(exp_scores_bf16_2);
-        release<1>(q_pipeline, q_state.stage);
+        release<1>(q_state);
         q_state.next();
       }
 
@@ -184,12 +184,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<f32, 2> exp_scores_2[2][8];
       Vec<f32, 2> product_2[2][8];
       Vec<bf16, 2> exp_scores_bf16_4[2][8];
-      wait_full(k_pipeline, k_state);
-      wait_full(v_pipeline, v_state);
+      wait_full(k_state);
+      wait_full(v_state);
       for (i32 column_2 = end; column_2 < masked_first; column_2 += 64) {
-        wait_full(q_pipeline, q_state);
+        wait_full(q_state);
         wgmma_block<k_block, q_block, 2>(scores_2, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
-        wait_full(mul_out_pipeline, mul_out_state);
+        wait_full(mul_out_state);
         wgmma_block<v_block, mul_out_block_transposed, 2>(product_2, v_blocks + v_state.stage * v_block::bytes, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores_2);
@@ -238,16 +238,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16_3);
-        release<1>(mul_out_pipeline, mul_out_state.stage);
+        release<1>(mul_out_state);
         mul_out_state.next();
         wgmma_pin(acc_2);
         wgmma_pin(exp_scores_bf16_4);
-        release<1>(q_pipeline, q_state.stage);
+        release<1>(q_state);
         q_state.next();
       }
-      release<1>(k_pipeline, k_state.stage);
+      release<1>(k_state);
       k_state.next();
-      release<1>(v_pipeline, v_state.stage);
+      release<1>(v_state);
       v_state.next();
 
       bf16* const out_at = out + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;

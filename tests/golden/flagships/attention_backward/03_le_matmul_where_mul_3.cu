@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true; predicted 183 us
+// wgmma_b2b threads=256 longest_first=true; predicted 174 us
 // le_matmul_where_mul_3: maximum_out f32[16,4096], where_out f32[16,4096], q bf16[16,4096,128], mul_out bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> out bf16[16,4096,128]
 // schedule: wgmma_b2b threads=256 longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using q_block = Block<bf16, 128, 128, Major::k>;
-  const u32 q_blocks = block_stage();
+  const u32 q_blocks = uniform(block_stage());
   using k_block = Block<bf16, 64, 128, Major::k>;
   using k_block_transposed = Block<bf16, 128, 64, Major::mn>;
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
@@ -37,10 +37,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
   open_pipeline<2, 1>(mul_out_pipeline);
   __shared__ TmaPipeline<2> v_pipeline;
   open_pipeline<2, 1>(v_pipeline);
-  PipelineState<2> q_state;
-  PipelineState<2> k_state;
-  PipelineState<2> mul_out_state;
-  PipelineState<2> v_state;
+  PipelineState<2> q_state(uniform(barriers_of(q_pipeline)));
+  PipelineState<2> k_state(uniform(barriers_of(k_pipeline)));
+  PipelineState<2> mul_out_state(uniform(barriers_of(mul_out_pipeline)));
+  PipelineState<2> v_state(uniform(barriers_of(v_pipeline)));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -109,8 +109,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       Vec<f32, 2> exp_scores[2][8];
       Vec<f32, 2> product[2][8];
       Vec<bf16, 2> exp_scores_bf16[2][8];
-      wait_full(q_pipeline, q_state);
-      wait_full(mul_out_pipeline, mul_out_state);
+      wait_full(q_state);
+      wait_full(mul_out_state);
       f32 maximum_out_in[2];
       f32 where_out_in[2];
       if (begin_2 < end) {
@@ -129,9 +129,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         }
       }
       for (i32 column = begin_2; column < end; column += 64) {
-        wait_full(k_pipeline, k_state);
+        wait_full(k_state);
         wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-        wait_full(v_pipeline, v_state);
+        wait_full(v_state);
         wgmma_block<mul_out_block, v_block, 2>(product, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores);
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         }
         wgmma_wait<0>();
         wgmma_pin(product);
-        release<1>(v_pipeline, v_state.stage);
+        release<1>(v_state);
         v_state.next();
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
@@ -170,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(k_pipeline, k_state.stage);
+        release<1>(k_state);
         k_state.next();
       }
 
@@ -178,8 +178,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       Vec<f32, 2> exp_scores_2[2][8];
       Vec<f32, 2> product_2[2][8];
       Vec<bf16, 2> exp_scores_bf16_2[2][8];
-      wait_full(q_pipeline, q_state);
-      wait_full(mul_out_pipeline, mul_out_state);
+      wait_full(q_state);
+      wait_full(mul_out_state);
       f32 maximum_out_in_2[2];
       f32 where_out_in_2[2];
       if (0 < masked_end) {
@@ -198,9 +198,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         }
       }
       for (i32 column_2 = 0; column_2 < masked_end; column_2 += 64) {
-        wait_full(k_pipeline, k_state);
+        wait_full(k_state);
         wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-        wait_full(v_pipeline, v_state);
+        wait_full(v_state);
         wgmma_block<mul_out_block, v_block, 2>(product_2, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores_2);
@@ -217,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         }
         wgmma_wait<0>();
         wgmma_pin(product_2);
-        release<1>(v_pipeline, v_state.stage);
+        release<1>(v_state);
         v_state.next();
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
@@ -235,12 +235,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16_2);
-        release<1>(k_pipeline, k_state.stage);
+        release<1>(k_state);
         k_state.next();
       }
-      release<1>(q_pipeline, q_state.stage);
+      release<1>(q_state);
       q_state.next();
-      release<1>(mul_out_pipeline, mul_out_state.stage);
+      release<1>(mul_out_state);
       mul_out_state.next();
 
       bf16* const out_at = out + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;

@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 288 us
+// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 286 us
 // sub_le_ge_bit_and_0: q bf16[16,16384,128], k bf16[16,16384,128], v bf16[16,16384,128] -> out bf16[16,16384,128]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using q_block = Block<bf16, 128, 128, Major::k>;
-  const u32 q_blocks = block_stage();
+  const u32 q_blocks = uniform(block_stage());
   using k_block = Block<bf16, 128, 128, Major::k>;
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::mn>;
@@ -31,9 +31,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
   open_pipeline<2, 1>(k_pipeline);
   __shared__ TmaPipeline<2> v_pipeline;
   open_pipeline<2, 1>(v_pipeline);
-  PipelineState<2> q_state;
-  PipelineState<2> k_state;
-  PipelineState<2> v_state;
+  PipelineState<2> q_state(uniform(barriers_of(q_pipeline)));
+  PipelineState<2> k_state(uniform(barriers_of(k_pipeline)));
+  PipelineState<2> v_state(uniform(barriers_of(v_pipeline)));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -129,26 +129,26 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
       f32 max_of_scores_2[2];
       f32 sum_of_exp_scores_2[2];
       f32 new_row_sum_2[2];
-      wait_full(q_pipeline, q_state);
+      wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
       const i64 column_end = index_7, column_step = 128;
       if (first_ < column_end) {
         const auto run_round = [&](const i32 column, const bool begins) {
           const i32 index_8 = column + (column < end_2 ? 0 : begin_2);
-          wait_full(k_pipeline, k_state);
+          wait_full(k_state);
           if (!begins) {
             pingpong_wait(group);
           }
           wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           if (!begins) {
-            wait_full(v_pipeline, v_state);
+            wait_full(v_state);
             wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
             pingpong_signal<2>(group);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
           wgmma_pin(scores);
-          release<1>(k_pipeline, k_state.stage);
+          release<1>(k_state);
           k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -199,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
             wgmma_wait<0>();
             wgmma_pin(acc);
             wgmma_pin(exp_scores_bf16);
-            release<1>(v_pipeline, v_state.stage);
+            release<1>(v_state);
             v_state.next();
           }
 #pragma unroll
@@ -242,15 +242,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
         const i64 column_2_end = chosen, column_2_step = 128;
         for (i64 column_2_i = end_2; column_2_i < column_2_end; column_2_i += column_2_step) {
           const i32 column_2 = i32(column_2_i);
-          wait_full(k_pipeline, k_state);
+          wait_full(k_state);
           pingpong_wait(group);
           wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-          wait_full(v_pipeline, v_state);
+          wait_full(v_state);
           wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
           pingpong_signal<2>(group);
           wgmma_wait<1>();
           wgmma_pin(scores_2);
-          release<1>(k_pipeline, k_state.stage);
+          release<1>(k_state);
           k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -296,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
           wgmma_wait<0>();
           wgmma_pin(acc);
           wgmma_pin(exp_scores_bf16);
-          release<1>(v_pipeline, v_state.stage);
+          release<1>(v_state);
           v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -331,15 +331,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
             row_sum[r] = new_row_sum_2[r];
           }
         }
-        wait_full(v_pipeline, v_state);
+        wait_full(v_state);
         wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(v_pipeline, v_state.stage);
+        release<1>(v_state);
         v_state.next();
       }
-      release<1>(q_pipeline, q_state.stage);
+      release<1>(q_state);
       q_state.next();
 
       bf16* const out_at = out + program_2 * 2097152 + first_row * 128 + g * 128 + t * 8;

@@ -1,4 +1,4 @@
-// wgmma_b2b threads=128 rounds=overlapped; predicted 36.1 us
+// wgmma_b2b threads=128 rounds=overlapped; predicted 32.9 us
 // take_take_lt_where_0: lengths i64[16], q bf16[16,8,8,128], table i64[2048], k bf16[2048,8,64,128], v bf16[2048,8,64,128] -> out bf16[16,8,8,128]
 // schedule: wgmma_b2b threads=128 rounds=overlapped
 // tiles [64,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using q_block = Block<bf16, 64, 128, Major::k>;
-  const u32 q_blocks = block_stage();
+  const u32 q_blocks = uniform(block_stage());
   using k_block = Block<bf16, 32, 128, Major::k>;
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 32, Major::mn>;
@@ -33,9 +33,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
   open_pipeline<1, 1>(k_pipeline);
   __shared__ TmaPipeline<2> v_pipeline;
   open_pipeline<1, 1>(v_pipeline);
-  PipelineState<2> q_state;
-  PipelineState<2> k_state;
-  PipelineState<2> v_state;
+  PipelineState<2> q_state(uniform(barriers_of(q_pipeline)));
+  PipelineState<2> k_state(uniform(barriers_of(k_pipeline)));
+  PipelineState<2> v_state(uniform(barriers_of(v_pipeline)));
   wait_for_previous_kernel();
   if (threadIdx.x >= 128) {
     registers_down<56>();
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
       f32 max_of_scores_2[2];
       f32 sum_of_exp_scores_2[2];
       f32 new_row_sum_2[2];
-      wait_full(q_pipeline, q_state);
+      wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][4];
       const i64 column_end = end, column_step = 32;
       if (begin < column_end) {
@@ -155,16 +155,16 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           const bool and_2 = saturate_i32(table_in_2) >= 0 && saturate_i32(table_in_2) < 2048;
           const i64 masked_table_2 = and_2 ? table_in_2 : i64(2048);
           const i32 remainder_3 = column % 64;
-          wait_full(k_pipeline, k_state);
+          wait_full(k_state);
           wgmma_block<q_block, k_block, 1>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           if (!begins) {
-            wait_full(v_pipeline, v_state);
+            wait_full(v_state);
             wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
           wgmma_pin(scores);
-          release<1>(k_pipeline, k_state.stage);
+          release<1>(k_state);
           k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -213,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
             wgmma_wait<0>();
             wgmma_pin(acc);
             wgmma_pin(exp_scores_bf16);
-            release<1>(v_pipeline, v_state.stage);
+            release<1>(v_state);
             v_state.next();
           }
 #pragma unroll
@@ -248,7 +248,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           for (int r = 0; r < 2; ++r) {
             row_sum[r] = new_row_sum[r];
           }
-          wait_full(v_pipeline, v_state);
+          wait_full(v_state);
           zero_unused<v_block, true, 128>(v_blocks + v_state.stage * v_block::bytes, [&](i32 i) { return (column + i) < saturate_i32(lengths_in_2); });
           bulk_store_fence();
           warpgroup_sync(group);
@@ -270,13 +270,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           const bool and_4 = saturate_i32(table_in_4) >= 0 && saturate_i32(table_in_4) < 2048;
           const i64 masked_table_4 = and_4 ? table_in_4 : i64(2048);
           const i32 remainder_5 = column_2 % 64;
-          wait_full(k_pipeline, k_state);
+          wait_full(k_state);
           wgmma_block<q_block, k_block, 1>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-          wait_full(v_pipeline, v_state);
+          wait_full(v_state);
           wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(scores_2);
-          release<1>(k_pipeline, k_state.stage);
+          release<1>(k_state);
           k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -322,7 +322,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           wgmma_wait<0>();
           wgmma_pin(acc);
           wgmma_pin(exp_scores_bf16);
-          release<1>(v_pipeline, v_state.stage);
+          release<1>(v_state);
           v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -357,15 +357,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
             row_sum[r] = new_row_sum_2[r];
           }
         }
-        wait_full(v_pipeline, v_state);
+        wait_full(v_state);
         wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(v_pipeline, v_state.stage);
+        release<1>(v_state);
         v_state.next();
       }
-      release<1>(q_pipeline, q_state.stage);
+      release<1>(q_state);
       q_state.next();
 
       const int out_rows = end_inside(i64(0), 8, 64);

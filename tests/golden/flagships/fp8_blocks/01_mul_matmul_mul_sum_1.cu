@@ -18,13 +18,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using a_block = Block<f8e4m3, 256, 128, Major::k>;
-  const u32 a_blocks_ = block_stage();
+  const u32 a_blocks_ = uniform(block_stage());
   using transpose_out_block = Block<f8e4m3, 128, 128, Major::k>;
   const u32 transpose_out_blocks = a_blocks_ + 4 * a_block::bytes;
   const u32 rank = cluster_rank();
   __shared__ TmaPipeline<4> a_pipeline;
   open_pipeline<2, 2>(a_pipeline);
-  PipelineState<4> a_state;
+  PipelineState<4> a_state(uniform(barriers_of(a_pipeline)));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         }
       }
       for (i64 column_i = 0; column_i < column_end; column_i += 2 * column_step) {
-        wait_full(a_pipeline, a_state);
+        wait_full(a_state);
         wgmma_block<a_block, transpose_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes, transpose_out_blocks + a_state.stage * transpose_out_block::bytes, group, false);
         if (column_i + column_step < column_end) {
           {
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         }
         wgmma_block<a_block, transpose_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), transpose_out_blocks + a_state.stage * transpose_out_block::bytes, group, false);
         wgmma_wait<0>();
-        release<2>(a_pipeline, a_state.stage);
+        release<2>(a_state);
         a_state.next();
         wgmma_pin(product);
         wgmma_pin(scale_a_in);
@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
           }
         }
         if (column_i + column_step < column_end) {
-          wait_full(a_pipeline, a_state);
+          wait_full(a_state);
           wgmma_block<a_block, transpose_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes, transpose_out_blocks + a_state.stage * transpose_out_block::bytes, group, false);
           if (column_i + column_step + column_step < column_end) {
             {
@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
           }
           wgmma_block<a_block, transpose_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), transpose_out_blocks + a_state.stage * transpose_out_block::bytes, group, false);
           wgmma_wait<0>();
-          release<2>(a_pipeline, a_state.stage);
+          release<2>(a_state);
           a_state.next();
           wgmma_pin(product);
           wgmma_pin(scale_a_in_next);

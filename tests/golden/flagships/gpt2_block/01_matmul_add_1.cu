@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
   __shared__ TmaPipeline<4> pipeline;
   open_pipeline<2, 1>(pipeline);
-  PipelineState<4> state;
+  PipelineState<4> state(barriers_of(pipeline));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
@@ -55,15 +55,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
       Vec<f32, 2> acc[2][24];
       keep_step<256>();
       for (i64 depth = 0; depth < 768; depth += 64) {
-        wait_full(pipeline, state);
+        wait_full(state);
         wgmma_block<A, B, 2>(acc, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, depth > 0);
         wgmma_wait<1>();
-        if (depth > 0) release_previous<1>(pipeline, state);
+        if (depth > 0) release_previous<1>(state);
         state.next();
       }
       wgmma_wait<0>();
       wgmma_pin(acc);
-      release_previous<1>(pipeline, state);
+      release_previous<1>(state);
 
       Vec<bf16, 2> qkvb_in[24];
       const bf16* const qkvb_at = qkvb + first_column + t * 2;

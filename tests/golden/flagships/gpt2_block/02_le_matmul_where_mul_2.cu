@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 15 us
+// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 13.8 us
 // le_matmul_where_mul_2: add_out bf16[2,12,1024,64], add_out_1 bf16[2,12,1024,64], add_out_2 bf16[2,12,1024,64] -> transpose_out bf16[2,12,1024,64]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using add_out_block = Block<bf16, 128, 64, Major::k>;
-  const u32 add_out_blocks = block_stage();
+  const u32 add_out_blocks = uniform(block_stage());
   using add_out_1_block = Block<bf16, 128, 64, Major::k>;
   const u32 add_out_1_blocks = add_out_blocks + 2 * add_out_block::bytes;
   using add_out_2_block = Block<bf16, 64, 128, Major::mn>;
@@ -33,9 +33,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   open_pipeline<2, 1>(add_out_1_pipeline);
   __shared__ TmaPipeline<2> add_out_2_pipeline;
   open_pipeline<2, 1>(add_out_2_pipeline);
-  PipelineState<2> add_out_state;
-  PipelineState<2> add_out_1_state;
-  PipelineState<2> add_out_2_state;
+  PipelineState<2> add_out_state(uniform(barriers_of(add_out_pipeline)));
+  PipelineState<2> add_out_1_state(uniform(barriers_of(add_out_1_pipeline)));
+  PipelineState<2> add_out_2_state(uniform(barriers_of(add_out_2_pipeline)));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -116,25 +116,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][16];
       f32 new_row_sum[2];
-      wait_full(add_out_pipeline, add_out_state);
+      wait_full(add_out_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
       const i64 column_end = end, column_step = 128;
       if (begin_2 < column_end) {
         const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
-          wait_full(add_out_1_pipeline, add_out_1_state);
+          wait_full(add_out_1_state);
           if (!begins) {
             pingpong_wait(group);
           }
           wgmma_block<add_out_block, add_out_1_block, 2>(scores, add_out_blocks + add_out_state.stage * add_out_block::bytes, add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, group, false);
           if (!begins) {
-            wait_full(add_out_2_pipeline, add_out_2_state);
+            wait_full(add_out_2_state);
             wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, true);
             pingpong_signal<2>(group);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
           wgmma_pin(scores);
-          release<1>(add_out_1_pipeline, add_out_1_state.stage);
+          release<1>(add_out_1_state);
           add_out_1_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -184,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             wgmma_wait<0>();
             wgmma_pin(acc);
             wgmma_pin(exp_scores_bf16);
-            release<1>(add_out_2_pipeline, add_out_2_state.stage);
+            release<1>(add_out_2_state);
             add_out_2_state.next();
           }
 #pragma unroll
@@ -228,15 +228,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
           run_round(i32(column_2_i), false, false);
         }
-        wait_full(add_out_2_pipeline, add_out_2_state);
+        wait_full(add_out_2_state);
         wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(add_out_2_pipeline, add_out_2_state.stage);
+        release<1>(add_out_2_state);
         add_out_2_state.next();
       }
-      release<1>(add_out_pipeline, add_out_state.stage);
+      release<1>(add_out_state);
       add_out_state.next();
 
       bf16* const transpose_out_at = transpose_out + index * 786432 + remainder * 64 + first_row * 768 + g * 768 + t * 8;

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 6 * A::bytes;
   __shared__ TmaPipeline<6> pipeline;
   open_pipeline<2, 1>(pipeline);
-  PipelineState<6> state;
+  PipelineState<6> state(barriers_of(pipeline));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
@@ -59,15 +59,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
       fetch<0>(store_stages, 1, x_map, first_column + 64, first_row + group * 64);
       keep_step<256>();
       for (i64 depth = 0; depth < 768; depth += 64) {
-        wait_full(pipeline, state);
+        wait_full(state);
         wgmma_block<A, B, 2>(acc, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, depth > 0);
         wgmma_wait<1>();
-        if (depth > 0) release_previous<1>(pipeline, state);
+        if (depth > 0) release_previous<1>(state);
         state.next();
       }
       wgmma_wait<0>();
       wgmma_pin(acc);
-      release_previous<1>(pipeline, state);
+      release_previous<1>(state);
 
       Vec<bf16, 2> ob_in[16];
       const bf16* const ob_at = ob + first_column + t * 2;

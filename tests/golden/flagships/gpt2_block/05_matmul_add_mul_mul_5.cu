@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
   __shared__ TmaPipeline<4> pipeline;
   open_pipeline<1, 1>(pipeline);
-  PipelineState<4> state;
+  PipelineState<4> state(barriers_of(pipeline));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -60,16 +60,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
       passed = 1;
       pingpong_wait(group);
       for (i64 depth = 0; depth < 768; depth += 64) {
-        wait_full(pipeline, state);
+        wait_full(state);
         wgmma_block<A, B, 1>(acc, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, 0, depth > 0);
         wgmma_wait<1>();
-        if (depth > 0) release_previous<1>(pipeline, state);
+        if (depth > 0) release_previous<1>(state);
         state.next();
       }
       pingpong_signal<2>(group);
       wgmma_wait<0>();
       wgmma_pin(acc);
-      release_previous<1>(pipeline, state);
+      release_previous<1>(state);
 
 #pragma unroll
       for (int panel = 0; panel < 3; ++panel) {

@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6_partial(co
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
   __shared__ TmaPipeline<4> pipeline;
   open_pipeline<2, 1>(pipeline);
-  PipelineState<4> state;
+  PipelineState<4> state(barriers_of(pipeline));
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
@@ -61,15 +61,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6_partial(co
       Vec<f32, 2> acc[2][24];
       keep_step<256>();
       for (i64 depth = index; depth < index_2; depth += 64) {
-        wait_full(pipeline, state);
+        wait_full(state);
         wgmma_block<A, B, 2>(acc, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, depth > index);
         wgmma_wait<1>();
-        if (depth > index) release_previous<1>(pipeline, state);
+        if (depth > index) release_previous<1>(state);
         state.next();
       }
       wgmma_wait<0>();
       wgmma_pin(acc);
-      release_previous<1>(pipeline, state);
+      release_previous<1>(state);
 
 #pragma unroll
       for (int panel = 0; panel < 6; ++panel) {

@@ -17,12 +17,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using x_block = Block<bf16, 64, 128, Major::k>;
-  const u32 x_blocks = block_stage();
+  const u32 x_blocks = uniform(block_stage());
   using reshape_out_block = Block<bf16, 64, 128, Major::mn>;
   const u32 reshape_out_blocks = x_blocks + 7 * x_block::bytes;
   __shared__ TmaPipeline<7> x_pipeline;
   open_pipeline<1, 1>(x_pipeline);
-  PipelineState<7> x_state;
+  PipelineState<7> x_state(uniform(barriers_of(x_pipeline)));
   wait_for_previous_kernel();
   if (threadIdx.x >= 128) {
     registers_down<56>();
@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
         }
       }
       for (i64 column_i = 0; column_i < column_end; column_i += 2 * column_step) {
-        wait_full(x_pipeline, x_state);
+        wait_full(x_state);
         wgmma_block<x_block, reshape_out_block, 1>(product, x_blocks + x_state.stage * x_block::bytes, reshape_out_blocks + x_state.stage * reshape_out_block::bytes, group, false);
         if (column_i + column_step < column_end) {
           {
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
           }
         }
         wgmma_wait<0>();
-        release<1>(x_pipeline, x_state.stage);
+        release<1>(x_state);
         x_state.next();
         wgmma_pin(product);
         {
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
           }
         }
         if (column_i + column_step < column_end) {
-          wait_full(x_pipeline, x_state);
+          wait_full(x_state);
           wgmma_block<x_block, reshape_out_block, 1>(product, x_blocks + x_state.stage * x_block::bytes, reshape_out_blocks + x_state.stage * reshape_out_block::bytes, group, false);
           if (column_i + column_step + column_step < column_end) {
             {
@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
             }
           }
           wgmma_wait<0>();
-          release<1>(x_pipeline, x_state.stage);
+          release<1>(x_state);
           x_state.next();
           wgmma_pin(product);
           {

@@ -7,6 +7,9 @@
 namespace tw {
 
 TW_DEVICE u32 smem_address(const void* p) { return u32(__cvta_generic_to_shared(p)); }
+// A number that is the same in all threads of a warp, as one that the compiler knows to be the same, and that
+// it does not compute again.
+TW_DEVICE u32 uniform(u32 number) { return __shfl_sync(~0u, number, 0); }
 
 // ---- cp.async: 16 bytes a thread, global → shared, completed in groups
 // ------------------------------------------------- Copies the first `bytes` (0 … 16) and writes zeros to the
@@ -64,9 +67,10 @@ TW_DEVICE void barrier_init(Barrier& barrier, u32 arrivals) {
 // After the inits, by the thread that made them: the copy engine and the cluster see them. A barrier must
 // follow.
 TW_DEVICE void barrier_init_done() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-TW_DEVICE void barrier_arrive(Barrier& barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(smem_address(&barrier)) : "memory");
+TW_DEVICE void barrier_arrive(u32 barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
+TW_DEVICE void barrier_arrive(Barrier& barrier) { barrier_arrive(smem_address(&barrier)); }
 // Arrives, and makes the phase wait for `bytes` more from the copy engine.
 TW_DEVICE void barrier_expect(Barrier& barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(smem_address(&barrier)),
@@ -78,18 +82,19 @@ TW_DEVICE void barrier_arrive_remote(u32 address) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address) : "memory");
 }
 // Whether the phase of that parity is over; the hardware waits a while for it.
-TW_DEVICE bool barrier_passed(Barrier& barrier, u32 parity) {
+TW_DEVICE bool barrier_passed(u32 barrier, u32 parity) {
   u32 passed;
   asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
                : "=r"(passed)
-               : "r"(smem_address(&barrier)), "r"(parity)
+               : "r"(barrier), "r"(parity)
                : "memory");
   return passed != 0;
 }
-TW_DEVICE void barrier_wait(Barrier& barrier, u32 parity) {
+TW_DEVICE void barrier_wait(u32 barrier, u32 parity) {
   while (!barrier_passed(barrier, parity)) {
   }
 }
+TW_DEVICE void barrier_wait(Barrier& barrier, u32 parity) { barrier_wait(smem_address(&barrier), parity); }
 
 // ---- one-dimensional bulk copies: one thread moves kilobytes; addresses and sizes are multiples of 16 bytes
 // --------------

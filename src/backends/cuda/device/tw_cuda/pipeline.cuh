@@ -15,11 +15,23 @@ struct TmaPipeline {
   Barrier full[kStages], empty[kStages];
 };
 
+// Where a pipeline's barriers are in shared memory. What is computed of it is computed again wherever it is
+// used; in a loop of many short products `uniform` of it is kept instead, which takes a register.
+template <int kStages>
+TW_DEVICE u32 barriers_of(TmaPipeline<kStages>& pipeline) {
+  return smem_address(&pipeline);
+}
+
 // Which stage is next, and the parity of the phase that its barriers are in.
 template <int kStages>
 struct PipelineState {
+  u32 barriers;
+  TW_DEVICE explicit PipelineState(u32 at) : barriers(at) {}
   int stage = 0;
   u32 phase = 0;
+  TW_DEVICE u32 full() const { return barriers + u32(stage) * sizeof(Barrier); }
+  TW_DEVICE u32 empty(int of) const { return barriers + u32(kStages + of) * sizeof(Barrier); }
+  TW_DEVICE int previous() const { return stage == 0 ? kStages - 1 : stage - 1; }
   TW_DEVICE void next() {
     if (++stage == kStages) {
       stage = 0;
@@ -67,18 +79,26 @@ TW_DEVICE Barrier& refill(TmaPipeline<kStages>& pipeline, const PipelineState<kS
   return pipeline.full[state.stage];
 }
 template <int kStages>
-TW_DEVICE void wait_full(TmaPipeline<kStages>& pipeline, const PipelineState<kStages>& state) {
-  barrier_wait(pipeline.full[state.stage], state.phase);
+TW_DEVICE void wait_full(const PipelineState<kStages>& state) {
+  barrier_wait(state.full(), state.phase);
 }
-// A warpgroup has read the stage: one thread of it tells each block.
-template <int kBlocks, int kStages>
-TW_DEVICE void release(TmaPipeline<kStages>& pipeline, int stage) {
+// A warpgroup has read a stage: one thread of it tells each block.
+template <int kBlocks>
+TW_DEVICE void arrive_empty(u32 barrier) {
   if constexpr (kBlocks == 1) {
-    if (threadIdx.x % 128 == 0) barrier_arrive(pipeline.empty[stage]);
+    if (threadIdx.x % 128 == 0) barrier_arrive(barrier);
   } else {
-    if (threadIdx.x % 128 < kBlocks)
-      barrier_arrive_remote(remote_address(smem_address(&pipeline.empty[stage]), threadIdx.x % 128));
+    if (threadIdx.x % 128 < kBlocks) barrier_arrive_remote(remote_address(barrier, threadIdx.x % 128));
   }
+}
+template <int kBlocks, int kStages>
+TW_DEVICE void release(const PipelineState<kStages>& state) {
+  arrive_empty<kBlocks>(state.empty(state.stage));
+}
+// The stage before the turn's.
+template <int kBlocks, int kStages>
+TW_DEVICE void release_previous(const PipelineState<kStages>& state) {
+  arrive_empty<kBlocks>(state.empty(state.previous()));
 }
 // The kThreads that multiply begin a tile together. One warpgroup that runs ahead of the other takes the
 // stages that hide memory's latency: it always waits for the block that is just being fetched.
@@ -109,12 +129,6 @@ TW_DEVICE void pingpong_signal(int group) {
   const int next = group + 1 == kGroups ? 0 : group + 1;
   asm volatile("bar.arrive %0, %1;" ::"r"(2 + next), "n"(256) : "memory");
 }
-// The stage before the turn's.
-template <int kBlocks, int kStages>
-TW_DEVICE void release_previous(TmaPipeline<kStages>& pipeline, const PipelineState<kStages>& state) {
-  release<kBlocks>(pipeline, state.stage == 0 ? kStages - 1 : state.stage - 1);
-}
-
 }  // namespace tw
 
 #endif

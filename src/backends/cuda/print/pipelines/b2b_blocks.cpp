@@ -20,7 +20,7 @@ void B2bBlocks::choose_names() {
 }
 
 // How the blocks lie, and where.
-void B2bBlocks::print_places() {
+void B2bBlocks::print_places(const std::string& first) {
   for (std::size_t i = 0; i < b2b_->blocks.size(); ++i) {
     const TensorOperand& o = b2b_->blocks[i].operand;
     const Names& text = text_[i];
@@ -30,7 +30,7 @@ void B2bBlocks::print_places() {
     };
     define(text.type, o.rows, o.depth, o.k_major);
     if (!text.transposed.empty()) define(text.transposed, o.depth, o.rows, !o.k_major);
-    out_.line("const u32 {} = {};", text.stage, i == 0 ? "block_stage()" : behind(i - 1));
+    out_.line("const u32 {} = {};", text.stage, i == 0 ? first : behind(i - 1));
   }
 }
 

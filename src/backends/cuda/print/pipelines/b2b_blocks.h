@@ -17,7 +17,7 @@ class B2bBlocks : PrinterParts {
   explicit B2bBlocks(KernelPrinter& k) : PrinterParts(k) {}
   void choose_names();
   const Names& names(int block) const { return text_[static_cast<std::size_t>(block)]; }
-  void print_places();
+  void print_places(const std::string& first);                  // `first`: where the first block is
   std::string end() const { return behind(text_.size() - 1); }  // of all of them
   std::string type(int block, bool k_major) const;
   // One of its places, by a number or its name.

@@ -14,7 +14,7 @@ void CpAsyncB2b::print_body() {
   std::swap(out_, steps);
   k_.print_steps(loops_.steps);
   std::swap(out_, steps);
-  blocks_.print_places();
+  blocks_.print_places("block_stage()");
   if (stages(schedule_) > 1) out_.write("int stage = 0;  // which of a block's places is multiplied");
   out_.append(steps);
 }

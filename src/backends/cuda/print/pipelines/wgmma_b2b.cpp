@@ -62,7 +62,7 @@ void WgmmaB2b::name_late_dots() {
 
 // Where the blocks lie, and their barriers.
 void WgmmaB2b::print_rings() {
-  blocks_.print_places();
+  blocks_.print_places("uniform(block_stage())");
   if (launched_cluster(schedule_) > 1) out_.write("const u32 rank = cluster_rank();");
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
     const TmaPipeline& pipeline = pipelines_[i];
@@ -73,8 +73,9 @@ void WgmmaB2b::print_rings() {
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
     const TmaPipeline& pipeline = pipelines_[i];
     if (!pipeline.joins)
-      out_.line("PipelineState<{}> {}{};", plan_.places[i], pipeline.state,
-                pipeline.late_state.empty() ? "" : ", " + pipeline.late_state);
+      for (const std::string& state : {pipeline.state, pipeline.late_state})
+        if (!state.empty())
+          out_.line("PipelineState<{}> {}(uniform(barriers_of({})));", plan_.places[i], state, pipeline.name);
   }
 }
 
@@ -171,7 +172,7 @@ void WgmmaB2b::print_dots(const Step& loop) {
 // Around a loop of dots: what is fetched once is there before the first, and free after the last of them.
 void WgmmaB2b::wait_for_residents() {
   for (std::size_t i = 0; i < b2b_->blocks.size(); ++i)
-    if (b2b_->blocks[i].resident()) out_.line("wait_full({}, {});", pipelines_[i].name, pipelines_[i].state);
+    if (b2b_->blocks[i].resident()) out_.line("wait_full({});", pipelines_[i].state);
 }
 
 void WgmmaB2b::release_residents() {
@@ -186,7 +187,7 @@ bool WgmmaB2b::take_load(const PrintedLoop& loop, const Op& load, const Register
   const int block = found->second;
   const B2bBlocks::Names& names = blocks_.names(block);
   const TmaPipeline& pipeline = pipelines_[static_cast<std::size_t>(block)];
-  out_.line("wait_full({}, {});", pipeline.name, pipeline.state);
+  out_.line("wait_full({});", pipeline.state);
   registers_.for_registers(r, [&] {
     out_.line("{} = block_pair<{}>({} + {}.stage * {}::bytes, {}, {});", registers_.at(r), names.type,
               names.stage, pipeline.state, names.type, row_text(loop), col_text(loop));
@@ -198,8 +199,7 @@ bool WgmmaB2b::take_load(const PrintedLoop& loop, const Op& load, const Register
 
 void WgmmaB2b::release(int block, const std::string& state) {
   if (joins(block)) return;
-  out_.line("release<{}>({}, {}.stage);", launched_cluster(schedule_),
-            pipelines_[static_cast<std::size_t>(block)].name, state);
+  out_.line("release<{}>({});", launched_cluster(schedule_), state);
   out_.line("{}.next();", state);
 }
 
@@ -223,8 +223,7 @@ Registers WgmmaB2b::left(const B2bDot& d) {
 void WgmmaB2b::wait(const B2bDot& d) {
   for (int block : {d.a, d.b})
     if (block >= 0 && !blocks_.is_resident(block) && blocks_.reads_first(d, block) && !joins(block))
-      out_.line("wait_full({}, {});", pipelines_[static_cast<std::size_t>(block)].name,
-                pipelines_[static_cast<std::size_t>(block)].state);
+      out_.line("wait_full({});", pipelines_[static_cast<std::size_t>(block)].state);
 }
 
 // Hands a product to the tensor cores.

@@ -54,10 +54,8 @@ void WgmmaB2b::print_pipeline(const Step& loop, const std::vector<const B2bDot*>
     for (int block : {d->a, d->b})
       if (!blocks_.is_resident(block) && !joins(block)) blocks.insert(block);
   const auto release = [&] {
-    for (int block : blocks) {
-      const TmaPipeline& pipeline = pipelines_[static_cast<std::size_t>(block)];
-      out_.line("release_previous<1>({}, {});", pipeline.name, pipeline.state);
-    }
+    for (int block : blocks)
+      out_.line("release_previous<1>({});", pipelines_[static_cast<std::size_t>(block)].state);
   };
   const std::string lower = expressions_.scalar(op.operands[0]).text,
                     upper = expressions_.scalar(op.operands[1]).text, i = names_.value(op.blocks[0].args[0]);

@@ -17,7 +17,7 @@ void WgmmaDot::print_rings() {
   print_dot_blocks(k_);
   out_.line("__shared__ TmaPipeline<{}> pipeline;", stages(schedule_));
   out_.line("open_pipeline<{}, 1>(pipeline);", dot_warpgroups(schedule_));
-  out_.line("PipelineState<{}> state;", stages(schedule_));
+  out_.line("PipelineState<{}> state(barriers_of(pipeline));", stages(schedule_));
 }
 
 std::string WgmmaDot::end_of_blocks() const {
@@ -67,7 +67,7 @@ void WgmmaDot::print_turn(const Op& loop) {
 void WgmmaDot::print_rounds(const Op& op) {
   const Registers acc = registers_.buffer(dot_->dot->results[0]);
   const std::string i = names_.value(op.blocks[0].args[0]), lower = expressions_.scalar(op.operands[0]).text;
-  const std::string release = "release_previous<1>(pipeline, state);";
+  const std::string release = "release_previous<1>(state);";
   const std::string give =
       is_pingpong(schedule_) ? fmt::format("pingpong_signal<{}>(group);", warpgroups()) : "";
   const std::string blocks =
@@ -76,10 +76,10 @@ void WgmmaDot::print_rounds(const Op& op) {
   if (!plan_.elements.fetched.empty()) k_.elements().print_first_pieces();
   print_turn(op);
   open_dot_loop(op);
-  out_.write("wait_full(pipeline, state);");
+  out_.write("wait_full(state);");
   if (dot_->two_level) {
     out_.line("wgmma_two_level<A, B, {}>({});", dot_warpgroups(schedule_), blocks);
-    out_.write("release<1>(pipeline, state.stage);");
+    out_.write("release<1>(state);");
     out_.write("state.next();");
     out_.close();
     if (!give.empty()) out_.write(give);
