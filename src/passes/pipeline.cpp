@@ -27,14 +27,27 @@ namespace tilewright::passes {
 
 namespace {
 
-// The graph as it is stored and fused.
-ir::Graph rewritten(ir::Graph g, const tile::Target& target, const PipelineOptions& options) {
+void tell(const PipelineOptions& options, std::string_view part) {
+  if (options.passed) options.passed(part);
+}
+
+// The graph as it is fused.
+ir::Graph stored(ir::Graph g, const tile::Target& target, const PipelineOptions& options) {
   if (options.simplify) g = simplify(g);
   g = with_products_by_parts(g, target);
   g = with_variances_by_parts(g, target);
   g = with_sums_by_rows(g, target);
   g = with_separated_axes(g, target);
-  return materialize(g, target);
+  tell(options, "rewrite");
+  g = materialize(g, target);
+  tell(options, "store");
+  return g;
+}
+
+FusedGraph fused(ir::Graph g, const tile::Target& target, const PipelineOptions& options) {
+  FusedGraph out = fuse_chunked(stored(std::move(g), target, options), target, options.recompute);
+  tell(options, "fuse");
+  return out;
 }
 
 }  // namespace
@@ -45,18 +58,22 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   g = with_sorts_in_runs(g, target);
   const std::optional<ir::Graph> sums_apart =
       options.fuse && options.simplify ? with_sums_apart(g) : std::nullopt;
-  g = rewritten(std::move(g), target, options);
   const PlanOptions planning{.variants = options.variants, .arena_bytes = options.arena_bytes};
-  if (!options.fuse) {
+  Compiled out;
+  if (options.fuse) {
+    FusedGraph best = fused(std::move(g), target, options);
+    if (sums_apart) {
+      FusedGraph other = fused(*sums_apart, target, options);
+      if (other.fusion.seconds < best.fusion.seconds) best = std::move(other);
+    }
+    out = plan_groups(std::move(best.graph), std::move(best.fusion), target, planning);
+  } else {
+    g = stored(std::move(g), target, options);
     Fusion apart = keep_apart(g);
-    return plan_groups(std::move(g), std::move(apart), target, planning);
+    out = plan_groups(std::move(g), std::move(apart), target, planning);
   }
-  FusedGraph fused = fuse_chunked(g, target, options.recompute);
-  if (sums_apart) {
-    FusedGraph other = fuse_chunked(rewritten(*sums_apart, target, options), target, options.recompute);
-    if (other.fusion.seconds < fused.fusion.seconds) fused = std::move(other);
-  }
-  return plan_groups(std::move(fused.graph), std::move(fused.fusion), target, planning);
+  tell(options, "plan");
+  return out;
 }
 
 }  // namespace tilewright::passes

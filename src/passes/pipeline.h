@@ -6,7 +6,9 @@
 
 #include <tilewright/tile/target.h>
 
+#include <functional>
 #include <optional>
+#include <string_view>
 
 namespace tilewright::passes {
 
@@ -18,6 +20,9 @@ struct PipelineOptions {
   bool variants = false;       // for a tuner
   std::optional<Index> arena_bytes =
       std::nullopt;  // that temporaries may take: launches are repeated for that
+  // Told when each part of the road is behind: "rewrite", "store", "fuse", "plan"; the first three twice
+  // where two graphs are fused.
+  std::function<void(std::string_view part)> passed = nullptr;
 };
 
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target,

@@ -1,8 +1,6 @@
 // lowering_time: what lowering costs, pass by pass, of the corpus' graphs and of larger networks. Nothing is
 // printed or run by a backend. docs/notes/2026-11-23-lowering-time.md has its tables.
-#include "passes/graph/simplify.h"
 #include "passes/pipeline.h"
-#include "passes/store/materialize.h"
 #include "support/program_families.h"
 #include "support/training_step.h"
 
@@ -13,7 +11,11 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
+#include <map>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include "replay/corpus.h"
 
@@ -32,9 +34,17 @@ struct Program {
   std::function<ir::Graph()> graph;
 };
 
+// Milliseconds of each part of the road, by the names of passes::PipelineOptions::passed.
 struct Costs {
-  double simplify_ms = 0, materialize_ms = 0, fuse_ms = 0, emit_ms = 0;
-  double all_ms() const { return simplify_ms + materialize_ms + fuse_ms + emit_ms; }
+  std::map<std::string, double, std::less<>> parts;
+  double all_ms() const {
+    return std::accumulate(parts.begin(), parts.end(), 0.0,
+                           [](double sum, const auto& part) { return sum + part.second; });
+  }
+  double of(const char* part) const {
+    const auto found = parts.find(part);
+    return found == parts.end() ? 0 : found->second;
+  }
 };
 
 struct Counts {
@@ -67,20 +77,12 @@ std::vector<Program> programs() {
 Costs lower_once(const ir::Graph& graph, const tile::Target& target, Counts& counts) {
   Costs costs;
   double last = thread_ms();
-  const auto lap = [&last] {
-    const double before = last;
-    last = thread_ms();
-    return last - before;
+  passes::PipelineOptions options;
+  options.passed = [&](std::string_view part) {
+    const double before = std::exchange(last, thread_ms());
+    costs.parts[std::string(part)] += last - before;
   };
-  const ir::Graph simple = passes::simplify(graph);
-  costs.simplify_ms = lap();
-  const ir::Graph stored = passes::materialize(simple, target);
-  costs.materialize_ms = lap();
-  passes::FusedGraph fused = passes::fuse_chunked(stored, target);
-  costs.fuse_ms = lap();
-  const passes::Compiled compiled =
-      passes::plan_groups(std::move(fused.graph), std::move(fused.fusion), target);
-  costs.emit_ms = lap();
+  const passes::Compiled compiled = passes::run_pipeline(graph, target, options);
   std::set<std::string> names;
   for (const tile::Kernel& kernel : compiled.plan.kernels) names.insert(kernel.name);
   counts = {.nodes = static_cast<std::size_t>(graph.size()),
@@ -94,9 +96,9 @@ Costs lower_once(const ir::Graph& graph, const tile::Target& target, Counts& cou
 
 int run(const Options& options) {
   fmt::print(
-      "| program | target | nodes | kernels | different | prices asked | programs built | simplify | "
-      "materialize | "
-      "fuse (in pieces) | emit tiles, plan | lower, all | predicted, us "
+      "| program | target | nodes | kernels | different | prices asked | programs built | rewrite the graph "
+      "| "
+      "store | fuse (in pieces) | emit tiles, plan | lower, all | predicted, us "
       "|\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
   for (const std::string& machine_name : options.machines) {
     const Machine machine = make_machine(machine_name);
@@ -112,7 +114,7 @@ int run(const Options& options) {
       fmt::print(
           "| {} | {} | {} | {} | {} | {} | {} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} |\n",
           program.name, machine.name, counts.nodes, counts.kernels, counts.different, counts.trials,
-          counts.programs, least.simplify_ms, least.materialize_ms, least.fuse_ms, least.emit_ms,
+          counts.programs, least.of("rewrite"), least.of("store"), least.of("fuse"), least.of("plan"),
           least.all_ms(), counts.predicted_us);
     }
   }

@@ -242,6 +242,9 @@ class Chooser {
     return TileShape{.row = groups, .column = column, .rows = extent(groups), .columns = extent(column)};
   }
 
+  // Rows that a program's threads compute two or four at a time, with none left over for a turn of its own.
+  static Index side_by_side(Index rows) { return rows < 4 ? std::min<Index>(rows, 2) : rows / 4 * 4; }
+
   TileShape row_reduction(int column, bool several, const std::vector<int>& parallel) const {
     TileShape t;
     t.column = column;
@@ -260,6 +263,7 @@ class Chooser {
       if (cuts_.joined_programs > 0)
         rows =
             std::min(rows, std::max<Index>(1, parallel_points() / (target_.units * cuts_.joined_programs)));
+      if (target_.shares_tiles()) rows = side_by_side(rows);
       t.rows = rows;
       if (rows == 1) t.row = -1, t.rows = 1;
     }

@@ -377,6 +377,10 @@ inline constexpr double kB2bTmaStore = 1.01;
 // dot=mma: a back-to-back matmul whose threads have nobody to hide their waiting, or each place of the
 // pipeline fewer: predicted, docs/notes/2026-11-22-mma-chains.md.
 inline constexpr double kAlone = 1.3, kFewerPlaces = 0.05;
+// Of results that are few tiles wide, 8 rows of tiles in a group were 1 to 7 % faster than 16 in seven of
+// eleven products of GPT-2's step, and no slower in the others (docs/notes/2026-11-29-attention-rounds.md).
+inline constexpr double kFewColumnTiles = 6, kOtherGroupOfFewColumns = 1.02;
+inline constexpr int kGroupOfFewColumns = 8;
 inline constexpr double kOtherGroupM = 1.01;  // the first group_m is taken unless another is measured faster
 inline constexpr double kOwnBlocks = 1.005;   // where two blocks could share what they fetch; chosen likewise
 // mma.sync on a device that has wgmma: docs/notes/2026-11-21-h200-gemm.md.

@@ -265,6 +265,8 @@ class Lister {
         if (std::string why = why_not(c.schedule); !why.empty()) return why;
       first = false;
       c.predicted_us = tile::tensor_tiles_us(tiles, kWarpgroupRate, target_) * slower;
+      if (programs_of(kernel_.grid[0]) <= kFewColumnTiles && group_m != kGroupOfFewColumns)
+        c.predicted_us *= kOtherGroupOfFewColumns;
       found_.push_back(std::move(c));
       if (kind.group_m == 0) break;
     }

@@ -1,6 +1,6 @@
-// wgmma_dot threads=256 stages=6 group_m=16 store_stages=2; predicted 10.1 us
+// wgmma_dot threads=256 stages=6 group_m=8 store_stages=2; predicted 10.1 us
 // matmul_add_add_3: transpose_out bf16[2048,768], ow bf16[768,768], x bf16[2048,768], ob bf16[768] -> add_out bf16[2048,768]
-// schedule: wgmma_dot threads=256 stages=6 group_m=16 store_stages=2
+// schedule: wgmma_dot threads=256 stages=6 group_m=8 store_stages=2
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
-        const GridPoint point = tile_swizzle<16>(program, 6, 16);
+        const GridPoint point = tile_swizzle<8>(program, 6, 16);
         const i32 program_1 = point.y;
         const i32 first_row = program_1 * 128;
         const i32 program_0 = point.x;
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
     const int group = warpgroup();
     TmaTileStages<2, 1, 1> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, tile_full[group]};
     for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
-      const GridPoint point = tile_swizzle<16>(program, 6, 16);
+      const GridPoint point = tile_swizzle<8>(program, 6, 16);
       const i32 program_0 = point.x;
       const i32 program_1 = point.y;
       const i32 first_column = program_0 * 128;

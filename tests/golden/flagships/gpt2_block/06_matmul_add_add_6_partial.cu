@@ -1,6 +1,6 @@
-// wgmma_dot threads=256 stages=4 group_m=16 store_stages=4; predicted 16.8 us
+// wgmma_dot threads=256 stages=4 group_m=8 store_stages=4; predicted 16.8 us
 // matmul_add_add_6_partial: mul_out bf16[2048,3072], pw bf16[3072,768] -> partial f32[2,2048,768]
-// schedule: wgmma_dot threads=256 stages=4 group_m=16 store_stages=4
+// schedule: wgmma_dot threads=256 stages=4 group_m=8 store_stages=4
 // tiles [128,192]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 24 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6_partial(co
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
-        const GridPoint point = tile_swizzle<16>(program, 4, 16);
+        const GridPoint point = tile_swizzle<8>(program, 4, 16);
         const i32 program_2 = program / 64;
         const i32 index = program_2 * 1536;
         const i32 index_2 = index + 1536;
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6_partial(co
     const int group = warpgroup();
     TmaStoreStages<4, 1> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes};
     for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
-      const GridPoint point = tile_swizzle<16>(program, 4, 16);
+      const GridPoint point = tile_swizzle<8>(program, 4, 16);
       const i32 program_0 = point.x;
       const i32 program_1 = point.y;
       const i32 program_2 = program / 64;
