@@ -71,7 +71,9 @@ class Finder {
   bool stageable(const ElementLoop& loop, ThreadLayout layout, const Instr& in) const {
     if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load || loads_.at(in.op) > 1)
       return false;
-    if (written_elsewhere(*in.op)) return false;
+    // A view that is read and written is so at the same blocks (tile/verify_access.cpp): a program's rows are
+    // not overwritten by another one while they are on their way.
+    if (uses_[static_cast<std::size_t>(in.op->param)].accumulated) return false;
     const auto walked =
         static_cast<std::size_t>(std::count_if(in.axes.begin(), in.axes.end(), [](int a) { return a >= 0; }));
     if (walked != long_axes(loop.shape).size() || in.axes.back() != long_axes(loop.shape).back())
@@ -82,26 +84,6 @@ class Finder {
     const auto element = static_cast<Index>(size_bytes(access.view().dtype));
     if (!access.contiguous(axis) || f.vector * element % kSlotBytes != 0 || !f.whole_vectors()) return false;
     return access.widest(axis, kSlotBytes) * element >= kSlotBytes && starts_allow(access, axis, f);
-  }
-
-  // Whether a program may write other elements of the load's view than those that it loads itself, in place
-  // of which it may store its results: what another program loads is then not yet what it should be.
-  bool written_elsewhere(const Op& load) const {
-    const tile::ViewUse& use = uses_[static_cast<std::size_t>(load.param)];
-    if (use.accumulated) return true;
-    if (!use.written) return false;
-    const auto& shape = input_.kernel.type(load.results[0]).shape;
-    bool elsewhere = false;
-    tile::for_each_op(input_.kernel.body, [&](const Op& op) {
-      const bool writes =
-          op.kind == OpKind::store || op.kind == OpKind::scatter || op.kind == OpKind::atomic_add;
-      if (!writes || op.param != load.param) return;
-      elsewhere =
-          elsewhere || op.kind != OpKind::store || op.tile_dims != load.tile_dims ||
-          input_.kernel.type(op.operands[0]).shape != shape ||
-          !std::equal(op.operands.begin() + 1, op.operands.end(), load.operands.begin(), load.operands.end());
-    });
-    return elsewhere;
   }
 
   bool starts_allow(const Access& access, int axis, const TileFrame& f) const {
