@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 #include <numeric>
+#include <set>
+#include <string>
 #include <vector>
 
 using namespace tilewright;
@@ -34,8 +36,13 @@ void show_first_call(int layers) {
       parameters));
   step(arguments);
   const SpecialisationReport report = step.report().front();
-  fmt::print("{:>3} layers: {:.0f} ms, of which passes {:.0f}, compiler {:.0f}; {} launches\n", layers,
-             report.compile_ms, report.times.passes_ms, report.times.compiler_ms, report.kernels.size());
+  std::set<std::string> different;
+  for (const KernelReport& kernel : report.kernels) different.insert(kernel.name);
+  fmt::print(
+      "{:>3} layers: {:.0f} ms, of which passes {:.0f}, compiler {:.0f}; {} launches of {} different "
+      "kernels\n",
+      layers, report.compile_ms, report.times.passes_ms, report.times.compiler_ms, report.kernels.size(),
+      different.size());
 }
 
 }  // namespace
