@@ -74,7 +74,7 @@ std::variant<TiledGroup, Refusal> GroupPlans::tiled(const Graph& graph, const Gr
   }
   LoopNest& nest = std::get<LoopNest>(built);
   work.exprs += nest.exprs.size();
-  const Refusal refusal = judged(nest, target_);
+  Refusal refusal = judged(nest, target_);
   if (refusal != Refusal::none) return refusal;
   TiledGroup tiled = tile_group(graph, std::move(nest), target_);
   if (tiled.nest.held && tiled.tiles.looped) return Refusal::several_reduced_loops;
