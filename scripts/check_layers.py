@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Fails on an #include that docs/layers.txt does not allow. Further rules, which need no table: a header under include/ includes
-none from src/; tests beside their source (*_test.cpp, gpu_tests/) and their helpers (*testing.h) may include what tests/ may, and
+none from src/; an #include names its file, and no macro does; tests beside their source (*_test.cpp, gpu_tests/) and their helpers (*testing.h) may include what tests/ may, and
 tests/ too.
 
 Usage: scripts/check_layers.py [ROOT]      (default: this repository)"""
@@ -11,6 +11,7 @@ import sys
 # A comment may stand wherever a space may.
 GAP = r"(?:[ \t]|/\*(?:[^*]|\*(?!/))*\*/)*"
 INCLUDE = re.compile(rf'^{GAP}#{GAP}include{GAP}([<"])([^>"]+)[>"]', re.MULTILINE)
+NAMES_NO_FILE = re.compile(rf'^{GAP}#{GAP}(?:include|include_next|import)\b(?!{GAP}[<"])', re.MULTILINE)
 TREES = ("src", "include", "lab", "tools", "tests", "tutorial", "examples")
 SUFFIXES = {".h", ".hpp", ".cpp", ".def", ".cuh", ".cu"}
 
@@ -118,10 +119,12 @@ def check(root):
                 problems.append(f"{relative}: its folder has no row in docs/layers.txt")
                 continue
             text = source.read_text()
-            for match in INCLUDE.finditer(text):
-                problem = check_include(root, source, folder, match[1], match[2], tables)
+            joined = text.replace("\\\n", "  ")  # as the compiler reads it, each character at its place
+            found = [(match.start(2), check_include(root, source, folder, match[1], match[2], tables)) for match in INCLUDE.finditer(joined)]
+            found += [(match.end(), "an #include of what a macro says: name the file") for match in NAMES_NO_FILE.finditer(joined)]
+            for place, problem in sorted(found, key=lambda each: each[0]):
                 if problem:
-                    line = text.count("\n", 0, match.start(2)) + 1
+                    line = text.count("\n", 0, place) + 1
                     problems.append(f"{relative}:{line}: {problem}")
     return problems, files
 

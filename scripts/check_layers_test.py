@@ -39,6 +39,10 @@ class CheckLayers(unittest.TestCase):
         self.write(path, text)
         self.assertEqual(check_layers.check(self.root)[0], [f"{path}:{text.count(chr(10))}: {problem}"])
 
+    def expect_problem_at(self, path, text, line, problem):
+        self.write(path, text)
+        self.assertEqual(check_layers.check(self.root)[0], [f"{path}:{line}: {problem}"])
+
     def test_a_lower_folder_may_not_include_a_higher(self):
         self.expect_problem("src/base/error.cpp", '// why\n#include "tile/parser.h"\n',
                             "base may not include tile (tile/parser.h)")
@@ -83,6 +87,14 @@ class CheckLayers(unittest.TestCase):
     def test_a_comment_hides_nothing(self):
         self.expect_problem("src/base/error.cpp", '# /* why */ include /* x */ /* y */ "tile/parser.h"\n',
                             "base may not include tile (tile/parser.h)")
+
+    def test_a_macro_names_no_file(self):
+        problem = "an #include of what a macro says: name the file"
+        self.expect_problem("src/base/error.cpp", '#define HEADER "tile/parser.h"\n#include HEADER\n', problem)
+        self.expect_problem_at("src/base/error.cpp", '#include \\\nHEADER\n', 1, problem)
+        self.expect_problem_at("src/base/error.cpp", '#include \\\n"tile/parser.h"\n', 2, "base may not include tile (tile/parser.h)")
+        self.write("src/base/error.cpp", '#include<string>\n// #include HEADER\n# include /* x */ <vector>\nint included = 1;\n')
+        self.assertEqual(check_layers.check(self.root)[0], [])
 
     def test_a_list_is_read_too(self):
         self.expect_problem("include/tilewright/base/types.def", "#include <heavy/all.h>\n",

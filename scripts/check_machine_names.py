@@ -15,8 +15,8 @@ SUFFIXES = {".h", ".hpp", ".cpp", ".def", ".txt", ".md"}
 NAMES = {
     "vendor": "nvidia amd rocm hip intel onednn mkl apple qualcomm oneapi",
     "architecture": "sm hopper ampere blackwell volta turing pascal ada rubin gb gh rtx gtx geforce tesla quadro epyc xeon ryzen zen znver "
-                    "skylake icelake haswell broadwell alder rapids graviton x86 aarch arm riscv tpu rdna cdna",
-    "instruction": "wgmma mma hmma imma umma mfma ldmatrix stmatrix mbarrier tma tmem ptx ptxas sass cpasync amx sse neon sve vnni "
+                    "skylake icelake haswell broadwell alder rapids genoa bergamo turin grace orin jetson xavier graviton x86 aarch arm riscv tpu rdna cdna",
+    "instruction": "wgmma mma hmma imma umma qmma utcmma bfmmla mfma dp4a setmaxnreg lop3 ldmatrix stmatrix mbarrier tma tmem ptx ptxas sass cpasync amx sse neon sve vnni "
                    "fma xmm ymm zmm nvlink",
     "part of a vendor's devices": "cta multiprocessor smem",
     "kind of machine": "gpu cpu",
@@ -31,14 +31,16 @@ BEGINNINGS = {
 KIND_OF = {word: kind for kind, words in NAMES.items() for word in words.split()}
 KIND_OF_BEGINNING = {word: kind for kind, words in BEGINNINGS.items() for word in words.split()}
 # A device by its number: a letter or two, and 10 or more. (a0, f32 and x20 are variables, types and anything.)
-MODEL = re.compile(r"(?:[ahlv]|g?b|gh|mi)(?:10|16|30|40|[1-9]\d0)[sx]?")
+MODEL = re.compile(r"h\d{2,3}|(?:[alv]|g?b|gh|mi)(?:10|16|30|40|[1-9]\d0)[sx]?|(?:[atvwp]|rtx|mx|gtx)\d{4}")
 # What no word says alone.
 PATTERNS = [
-    (re.compile(r"tensor[\s_-]*cores?", re.IGNORECASE), "part of a vendor's devices"),
+    (re.compile(r"(?:tensor|matrix)[\s_-]*cores?", re.IGNORECASE), "part of a vendor's devices"),
+    (re.compile(r"tensor[\s_-]*memory[\s_-]*accelerator", re.IGNORECASE), "part of a vendor's devices"),
+    (re.compile(r"(?<![A-Za-z0-9])(?:[HALVB]|GH|GB|MI)-\d{2,4}(?![\w.-])"), "architecture"),
     (re.compile(r"compute[\s_-]*capabilit(?:y|ies)", re.IGNORECASE), "architecture"),
     (re.compile(r"(?<![A-Za-z0-9])cp[._]async", re.IGNORECASE), "instruction"),
     (re.compile(r"\b_mm(?:256|512)?_\w+"), "instruction"),
-    (re.compile(r"\bTargetKind\b|\btarget_?\.(?:kind|arch|name)\b"), "question what a target is"),
+    (re.compile(r"\bTargetKind\b|\btarget_?(?:\.|->)(?:kind|arch|name|device_name)\b"), "question what a target is"),
 ]
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 PART = re.compile(r"[A-Z]{2,}s?(?![a-z])\d*|[A-Z]?[a-z]+\d*|[A-Z]\d*")
@@ -89,8 +91,10 @@ def check(root):
                 problems += [f"{path.relative_to(root)}:{number}: {name}: {article(kind)}" for name, kind in names_in(line)]
             # A name may be broken by the end of a comment's line.
             joined = re.sub(r"\n\s*//\s*", " ", text)
-            if re.search(r"tensor cores?", joined, re.IGNORECASE) and not re.search(r"tensor[\s_-]*cores?", text, re.IGNORECASE):
-                problems.append(f"{path.relative_to(root)}: tensor cores, over the end of a line: a part of a vendor's devices")
+            for pattern, kind in PATTERNS:
+                for match in pattern.finditer(joined):
+                    if not pattern.search(text):
+                        problems.append(f"{path.relative_to(root)}: {match[0]}, over the end of a line: {article(kind)}")
     return problems, files
 
 

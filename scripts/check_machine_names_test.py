@@ -45,6 +45,17 @@ class CheckMachineNames(unittest.TestCase):
                            "// Sapphire Rapids": "rapids", "// in zmm0": "zmm0", "// compute capability 9.0": "compute capability"}.items():
             self.expect_found(text, name)
 
+    def test_devices_are_found_by_their_numbers_and_generations_by_their_names(self):
+        for text, name in {"// an H20": "h20", "// an H-100": "H-100", "// H800": "h800", "// an A6000": "a6000", "// RTX4090": "rtx4090",
+                           "// on Orin": "orin", "// a Jetson": "jetson", "// Genoa": "genoa", "// Grace": "grace", "// A-100": "A-100"}.items():
+            self.expect_found(text, name)
+
+    def test_instructions_and_parts_are_found(self):
+        for text, name in {"int dp4a;": "dp4a", "// setmaxnreg": "setmaxnreg", "// LOP3": "lop3", "// QMMA": "qmma", "// UTCMMA": "utcmma",
+                           "// bfmmla": "bfmmla", "// by the Tensor Memory Accelerator": "Tensor Memory Accelerator",
+                           "// matrix cores": "matrix cores", "int matrix_core;": "matrix_core"}.items():
+            self.expect_found(text, name)
+
     def test_lists_and_other_headers_are_read_too(self):
         for path in ("src/passes/rules.def", "src/passes/rules.hpp"):
             self.assertEqual(len(self.problems_of("int gpu;\n", path)), 1)
@@ -53,6 +64,8 @@ class CheckMachineNames(unittest.TestCase):
         self.expect_found("return target_.kind == Kind::one;", "target_.kind")
         self.expect_found('if (target.arch == "x") return;', "target.arch")
         self.expect_found("using tile::TargetKind;", "TargetKind")
+        self.expect_found('if (target.device_name == "x") return;', "target.device_name")
+        self.expect_found('if (target->name == "x") return;', "target->name")
 
     def test_a_name_over_the_end_of_a_line_is_found(self):
         self.assertEqual(self.problems_of("// left to the tensor\n// cores alone\n"),
@@ -64,7 +77,7 @@ class CheckMachineNames(unittest.TestCase):
     def test_other_words_are_none(self):
         self.assertEqual(self.problems_of("// a comma, summaries, cummax, performance; armed, swarm, small, charm\n"
                                           "constexpr Index kMatrixUnit = 1;\n// the copy engine's rules\n"
-                                          "// f32, bf16, i64, x20, a0, b2b, 0x1p-24, sums, items, mill, missing, async copies\n"), [])
+                                          "// h2, h-2, x-1000, A-1, a-b, graceful, P1, v1, f32, bf16, i64, x20, a0, b2b, 0x1p-24, sums, items, mill, missing, async copies\n"), [])
 
     def test_other_folders_may_name_machines(self):
         self.assertEqual(self.problems_of("int cuda;\n", "src/backends/cuda/x.cpp"), [])

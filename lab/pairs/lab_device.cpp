@@ -36,11 +36,10 @@ OpenDevice open_lab_device(const ContextOptions& options, DeviceTime device_time
   OpenDevice open;
   open.context = std::make_unique<Context>(options);
   const runtime::DeviceName name = runtime::parse_device_name(options.device).value();
-  const bool cuda = name.kind == "cuda";
   open.device.name = name.full();
-  open.device.kind = cuda ? DeviceKind::cuda : DeviceKind::cpu;
+  open.device.kind = name.is_host() ? DeviceKind::cpu : DeviceKind::cuda;
   open.device.context = open.context.get();
-  if (cuda)
+  if (!name.is_host())
     open.device.device_timer = device_timer(detail::backend_of(*open.context, open.device.name), device_time);
   return open;
 }

@@ -9,7 +9,8 @@ namespace tilewright::lab {
 std::vector<Pair> all_pairs();
 
 // quick: each kind of work once, small enough for a minute and a half on two cores. products: every pair
-// around matrix products, smaller still.
+// around matrix products, smaller still. Their pairs come in the order in which these are given.
+std::vector<Suite> suites_of(PairList pairs);
 std::vector<Suite> all_suites();
 
 }  // namespace tilewright::lab

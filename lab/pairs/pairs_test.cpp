@@ -69,13 +69,19 @@ TEST(Pairs, SuitesNamePairsAndKnobsThatExist) {
 }
 
 TEST(Pairs, EachIsInASuite) {
-  const std::vector<Suite> suites = all_suites();
-  for (const Pair& pair : all_pairs()) {
-    EXPECT_TRUE(std::any_of(suites.begin(), suites.end(), [&](const Suite& suite) {
-      return std::any_of(suite.entries.begin(), suite.entries.end(),
-                         [&](const Suite::Entry& entry) { return entry.pair == pair.name; });
-    })) << pair.name;
-  }
+  for (const Pair& pair : all_pairs()) EXPECT_FALSE(pair.suites.empty()) << pair.name;
+}
+
+TEST(Pairs, SayThemselvesWhichSuitesTheyAreIn) {
+  const std::vector<Pair> pairs = {{.name = "one", .suites = {{"quick", {"n=1"}}, {"products"}}},
+                                   {.name = "other", .suites = {{"quick"}}}};
+  const std::vector<Suite> suites = suites_of(pairs);
+  ASSERT_EQ(suites.at(0).name, "quick");
+  ASSERT_EQ(suites[0].entries.size(), 2U);
+  EXPECT_EQ(suites[0].entries[0].pair, "one");
+  EXPECT_EQ(suites[0].entries[0].settings, (std::vector<std::string>{"n=1"}));
+  EXPECT_EQ(suites[0].entries[1].pair, "other");
+  EXPECT_EQ(suites.at(1).entries.size(), 1U);
 }
 
 // Whether the first job of `suite` is verified when the largest element of an output is `factor` times as

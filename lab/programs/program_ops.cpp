@@ -13,9 +13,9 @@ namespace {
 bool is_real(const std::string& literal) { return literal.find_first_of(".en") != std::string::npos; }
 
 // A statement's operands and options, as functions take them.
-class Reader {
+class StatementReader {
  public:
-  Reader(const Statement& statement, const Values& values, const Literals& literals)
+  StatementReader(const Statement& statement, const Values& values, const Literals& literals)
       : statement_(statement), values_(values), literals_(literals) {}
 
   std::size_t operands() const { return statement_.operands.size(); }
@@ -73,11 +73,11 @@ class Reader {
   const Literals& literals_;
 };
 
-using Function = std::function<Tensor(const Reader&)>;
+using Function = std::function<Tensor(const StatementReader&)>;
 using Table = std::map<std::string, Function>;
 
 void add_pointwise(Table& table) {
-#define TW_BINARY(NAME) table[#NAME] = [](const Reader& r) { return NAME(r.arg(0), r.arg(1)); }
+#define TW_BINARY(NAME) table[#NAME] = [](const StatementReader& r) { return NAME(r.arg(0), r.arg(1)); }
   TW_BINARY(add)
   , TW_BINARY(sub)
   , TW_BINARY(mul)
@@ -103,7 +103,7 @@ void add_pointwise(Table& table) {
   , TW_BINARY(logical_or)
   , TW_BINARY(logical_xor);
 #undef TW_BINARY
-#define TW_UNARY(NAME) table[#NAME] = [](const Reader& r) { return NAME(r.tensor(0)); }
+#define TW_UNARY(NAME) table[#NAME] = [](const StatementReader& r) { return NAME(r.tensor(0)); }
   TW_UNARY(neg)
   , TW_UNARY(abs)
   , TW_UNARY(sign)
@@ -140,42 +140,46 @@ void add_pointwise(Table& table) {
   , TW_UNARY(stop_gradient);
   TW_UNARY(zeros_like);
 #undef TW_UNARY
-  table["elu"] = [](const Reader& r) { return elu(r.tensor(0), r.real("alpha", 1)); };
-  table["clamp"] = [](const Reader& r) { return clamp(r.tensor(0), r.real("low", -1), r.real("high", 1)); };
-  table["cast"] = [](const Reader& r) { return cast(r.tensor(0), r.dtype()); };
-  table["where"] = [](const Reader& r) { return where(r.tensor(0), r.arg(1), r.arg(2)); };
-  table["full_like"] = [](const Reader& r) { return full_like(r.tensor(0), r.real("value", 0)); };
+  table["elu"] = [](const StatementReader& r) { return elu(r.tensor(0), r.real("alpha", 1)); };
+  table["clamp"] = [](const StatementReader& r) {
+    return clamp(r.tensor(0), r.real("low", -1), r.real("high", 1));
+  };
+  table["cast"] = [](const StatementReader& r) { return cast(r.tensor(0), r.dtype()); };
+  table["where"] = [](const StatementReader& r) { return where(r.tensor(0), r.arg(1), r.arg(2)); };
+  table["full_like"] = [](const StatementReader& r) { return full_like(r.tensor(0), r.real("value", 0)); };
 }
 
 void add_views(Table& table) {
-  table["reshape"] = [](const Reader& r) { return reshape(r.tensor(0), r.shape()); };
-  table["broadcast_to"] = [](const Reader& r) { return broadcast_to(r.tensor(0), r.shape()); };
-  table["transpose"] = [](const Reader& r) { return transpose(r.tensor(0), r.integers("perm")); };
-  table["swap_axes"] = [](const Reader& r) { return swap_axes(r.tensor(0), r.integer("a"), r.integer("b")); };
-  table["unsqueeze"] = [](const Reader& r) { return unsqueeze(r.tensor(0), r.integer("axis")); };
-  table["squeeze"] = [](const Reader& r) { return squeeze(r.tensor(0), r.integer("axis")); };
-  table["slice"] = [](const Reader& r) {
+  table["reshape"] = [](const StatementReader& r) { return reshape(r.tensor(0), r.shape()); };
+  table["broadcast_to"] = [](const StatementReader& r) { return broadcast_to(r.tensor(0), r.shape()); };
+  table["transpose"] = [](const StatementReader& r) { return transpose(r.tensor(0), r.integers("perm")); };
+  table["swap_axes"] = [](const StatementReader& r) {
+    return swap_axes(r.tensor(0), r.integer("a"), r.integer("b"));
+  };
+  table["unsqueeze"] = [](const StatementReader& r) { return unsqueeze(r.tensor(0), r.integer("axis")); };
+  table["squeeze"] = [](const StatementReader& r) { return squeeze(r.tensor(0), r.integer("axis")); };
+  table["slice"] = [](const StatementReader& r) {
     const SliceRange range{.start = r.maybe("start"), .stop = r.maybe("stop"), .step = r.integer("step", 1)};
     return slice(r.tensor(0), r.integer("axis"), range);
   };
-  table["select"] = [](const Reader& r) {
+  table["select"] = [](const StatementReader& r) {
     return select(r.tensor(0), r.integer("axis"), r.integer("position"));
   };
-  table["pad"] = [](const Reader& r) {
+  table["pad"] = [](const StatementReader& r) {
     return pad(r.tensor(0), r.integer("axis"), r.integer("low"), r.integer("high"), r.real("value", 0));
   };
-  table["concat"] = [](const Reader& r) { return concat(r.tensors(), r.integer("axis")); };
-  table["stack"] = [](const Reader& r) { return stack(r.tensors(), r.integer("axis")); };
-  table["split"] = [](const Reader& r) {
+  table["concat"] = [](const StatementReader& r) { return concat(r.tensors(), r.integer("axis")); };
+  table["stack"] = [](const StatementReader& r) { return stack(r.tensors(), r.integer("axis")); };
+  table["split"] = [](const StatementReader& r) {
     const auto parts = split(r.tensor(0), r.integer("axis"), r.integers("extents"));
     return parts.at(static_cast<std::size_t>(r.integer("part")));
   };
-  table["flip"] = [](const Reader& r) { return flip(r.tensor(0), r.integers("axes")); };
+  table["flip"] = [](const StatementReader& r) { return flip(r.tensor(0), r.integers("axes")); };
 }
 
 void add_reductions(Table& table) {
 #define TW_REDUCTION(NAME) \
-  table[#NAME] = [](const Reader& r) { return NAME(r.tensor(0), r.integers("axes"), r.keep()); }
+  table[#NAME] = [](const StatementReader& r) { return NAME(r.tensor(0), r.integers("axes"), r.keep()); }
   TW_REDUCTION(sum)
   , TW_REDUCTION(prod)
   , TW_REDUCTION(max)
@@ -185,37 +189,41 @@ void add_reductions(Table& table) {
   , TW_REDUCTION(mean)
   , TW_REDUCTION(logsumexp);
 #undef TW_REDUCTION
-  table["var"] = [](const Reader& r) {
+  table["var"] = [](const StatementReader& r) {
     return var(r.tensor(0), r.integers("axes"), r.integer("ddof"), r.keep());
   };
-  table["argmax"] = [](const Reader& r) { return argmax(r.tensor(0), r.integer("axis"), r.keep()); };
-  table["argmin"] = [](const Reader& r) { return argmin(r.tensor(0), r.integer("axis"), r.keep()); };
-  table["cumsum"] = [](const Reader& r) { return cumsum(r.tensor(0), r.integer("axis")); };
-  table["softmax"] = [](const Reader& r) { return softmax(r.tensor(0), r.integer("axis", -1)); };
-  table["log_softmax"] = [](const Reader& r) { return log_softmax(r.tensor(0), r.integer("axis", -1)); };
-  table["layer_norm"] = [](const Reader& r) {
+  table["argmax"] = [](const StatementReader& r) { return argmax(r.tensor(0), r.integer("axis"), r.keep()); };
+  table["argmin"] = [](const StatementReader& r) { return argmin(r.tensor(0), r.integer("axis"), r.keep()); };
+  table["cumsum"] = [](const StatementReader& r) { return cumsum(r.tensor(0), r.integer("axis")); };
+  table["softmax"] = [](const StatementReader& r) { return softmax(r.tensor(0), r.integer("axis", -1)); };
+  table["log_softmax"] = [](const StatementReader& r) {
+    return log_softmax(r.tensor(0), r.integer("axis", -1));
+  };
+  table["layer_norm"] = [](const StatementReader& r) {
     return layer_norm(r.tensor(0), r.optional(1), r.optional(2), r.real("epsilon", 1e-5));
   };
-  table["rms_norm"] = [](const Reader& r) {
+  table["rms_norm"] = [](const StatementReader& r) {
     return rms_norm(r.tensor(0), r.optional(1), r.real("epsilon", 1e-5));
   };
-  table["cross_entropy"] = [](const Reader& r) { return cross_entropy(r.tensor(0), r.tensor(1)); };
-  table["linear_cross_entropy"] = [](const Reader& r) {
+  table["cross_entropy"] = [](const StatementReader& r) { return cross_entropy(r.tensor(0), r.tensor(1)); };
+  table["linear_cross_entropy"] = [](const StatementReader& r) {
     return linear_cross_entropy(r.tensor(0), r.tensor(1), r.tensor(2));
   };
 }
 
 void add_indexing(Table& table) {
-  table["take"] = [](const Reader& r) { return take(r.tensor(0), r.tensor(1), r.integer("axis")); };
-  table["take_along"] = [](const Reader& r) {
+  table["take"] = [](const StatementReader& r) { return take(r.tensor(0), r.tensor(1), r.integer("axis")); };
+  table["take_along"] = [](const StatementReader& r) {
     return take_along(r.tensor(0), r.tensor(1), r.integer("axis"));
   };
-  table["scatter_add"] = [](const Reader& r) {
+  table["scatter_add"] = [](const StatementReader& r) {
     return scatter_add(r.tensor(0), r.tensor(1), r.integer("axis"), r.shape());
   };
-  table["embedding"] = [](const Reader& r) { return embedding(r.tensor(0), r.tensor(1)); };
-  table["one_hot"] = [](const Reader& r) { return one_hot(r.tensor(0), r.integer("classes"), r.dtype()); };
-  table["element"] = [](const Reader& r) {
+  table["embedding"] = [](const StatementReader& r) { return embedding(r.tensor(0), r.tensor(1)); };
+  table["one_hot"] = [](const StatementReader& r) {
+    return one_hot(r.tensor(0), r.integer("classes"), r.dtype());
+  };
+  table["element"] = [](const StatementReader& r) {
     std::vector<Tensor> indices = r.tensors();
     indices.erase(indices.begin());
     return element(r.tensor(0), indices);
@@ -223,23 +231,23 @@ void add_indexing(Table& table) {
 }
 
 void add_products(Table& table) {
-  table["matmul"] = [](const Reader& r) { return matmul(r.tensor(0), r.tensor(1)); };
-  table["einsum"] = [](const Reader& r) { return einsum(r.text("spec"), r.tensor(0), r.tensor(1)); };
+  table["matmul"] = [](const StatementReader& r) { return matmul(r.tensor(0), r.tensor(1)); };
+  table["einsum"] = [](const StatementReader& r) { return einsum(r.text("spec"), r.tensor(0), r.tensor(1)); };
 #define TW_TERNARY(NAME) \
-  table[#NAME] = [](const Reader& r) { return NAME(r.tensor(0), r.tensor(1), r.tensor(2)); }
+  table[#NAME] = [](const StatementReader& r) { return NAME(r.tensor(0), r.tensor(1), r.tensor(2)); }
   TW_TERNARY(grouped_matmul), TW_TERNARY(ragged_matmul), TW_TERNARY(masked_matmul);
   TW_TERNARY(quantized_matmul);
 #undef TW_TERNARY
-  table["scaled_matmul"] = [](const Reader& r) {
+  table["scaled_matmul"] = [](const StatementReader& r) {
     return scaled_matmul(r.tensor(0), r.tensor(1), r.tensor(2), r.tensor(3));
   };
-  table["pack_int4"] = [](const Reader& r) { return pack_int4(r.tensor(0)); };
-  table["unpack_int4"] = [](const Reader& r) { return unpack_int4(r.tensor(0)); };
+  table["pack_int4"] = [](const StatementReader& r) { return pack_int4(r.tensor(0)); };
+  table["unpack_int4"] = [](const StatementReader& r) { return unpack_int4(r.tensor(0)); };
 }
 
 // "causal:2", "window:3:1:0", "prefix:5" or "prefix:v4", "doc:v3", "doc2:v3:v4", "mod:3": every third key
 // after the query's own number.
-MaskFunction mask_of(const std::string& text, const Reader& r) {
+MaskFunction mask_of(const std::string& text, const StatementReader& r) {
   const std::vector<std::string> words = split(text, ":");
   const auto number = [&](std::size_t i) { return i < words.size() ? parse_number(words[i], text) : 0; };
   if (words[0] == "causal") return causal_mask(number(1));
@@ -254,7 +262,7 @@ MaskFunction mask_of(const std::string& text, const Reader& r) {
 }
 
 // "alibi:v3", "cap:2.5", "bias:v3".
-ScoreFunction score_of(const std::string& text, const Reader& r) {
+ScoreFunction score_of(const std::string& text, const StatementReader& r) {
   const std::vector<std::string> words = split(text, ":");
   if (words[0] == "alibi") return alibi_score(r.named(words[1]));
   if (words[0] == "cap") return soft_cap_score(parse_real(words[1], text));
@@ -262,7 +270,7 @@ ScoreFunction score_of(const std::string& text, const Reader& r) {
   throw std::runtime_error("no such score: " + text);
 }
 
-AttentionOptions attention_options(const Reader& r) {
+AttentionOptions attention_options(const StatementReader& r) {
   AttentionOptions options;
   if (r.has("scale")) options.scale = r.real("scale", 1);
   std::vector<MaskFunction> masks;
@@ -275,13 +283,13 @@ AttentionOptions attention_options(const Reader& r) {
 }
 
 void add_attention(Table& table) {
-  table["attention"] = [](const Reader& r) {
+  table["attention"] = [](const StatementReader& r) {
     return attention(r.tensor(0), r.tensor(1), r.tensor(2), attention_options(r));
   };
-  table["attention_lse"] = [](const Reader& r) {
+  table["attention_lse"] = [](const StatementReader& r) {
     return attention_with_lse(r.tensor(0), r.tensor(1), r.tensor(2), attention_options(r)).second;
   };
-  table["from_pages"] = [](const Reader& r) { return from_pages(r.tensor(0), r.tensor(1)); };
+  table["from_pages"] = [](const StatementReader& r) { return from_pages(r.tensor(0), r.tensor(1)); };
 }
 
 Table all_functions() {
@@ -301,7 +309,7 @@ Tensor evaluate(const Statement& statement, const Values& values, const Literals
   static const Table table = all_functions();
   const auto found = table.find(statement.op);
   if (found == table.end()) throw std::runtime_error("no op has the name " + statement.op);
-  return found->second(Reader(statement, values, literals));
+  return found->second(StatementReader(statement, values, literals));
 }
 
 }  // namespace tilewright::programs

@@ -1,6 +1,8 @@
 // Between host memory and tensors, by borrow() and DLPack; see host_array.h.
 #include "formats/host_array.h"
 
+#include "tensor/storage.h"
+
 #include <tilewright/tensor/borrow.h>
 #include <tilewright/tensor/dlpack.h>
 
@@ -10,8 +12,6 @@
 namespace tilewright::formats {
 
 namespace {
-
-bool is_host(const std::string& device) { return !device.starts_with("cuda"); }
 
 void check_bools(const HostArray& array) {
   if (array.dtype != DType::boolean) return;
@@ -58,7 +58,7 @@ Tensor copy_of(Context& context, const HostArray& array, const Location& where) 
   const std::string& device = context.options().device;
   const Tensor host = borrow(context, array.elements.data(), array.shape, array.dtype,
                              {.strides = column_major_strides(array.shape),
-                              .device = is_host(device) ? device : "reference",
+                              .device = detail::is_host(device) ? device : "reference",
                               .copy = Copy::if_needed,
                               .check = false},
                              where);
@@ -67,7 +67,7 @@ Tensor copy_of(Context& context, const HostArray& array, const Location& where) 
 
 Tensor borrowed(Context& context, const HostArray& array, const std::shared_ptr<const void>& owner,
                 const Location& where) {
-  if (!is_host(context.options().device)) return copy_of(context, array, where);
+  if (!detail::is_host(context.options().device)) return copy_of(context, array, where);
   check_bools(array);
   return borrow(context, array.elements.data(), array.shape, array.dtype,
                 {.copy = Copy::if_needed, .owner = std::const_pointer_cast<void>(owner), .check = false},
@@ -76,7 +76,7 @@ Tensor borrowed(Context& context, const HostArray& array, const std::shared_ptr<
 
 KeptBytes host_elements(const Tensor& tensor, const Location& where) {
   const auto size = static_cast<std::size_t>(tensor.size(where)) * size_bytes(tensor.dtype(where));
-  if (size > 0 && is_host(tensor.device(where))) {
+  if (size > 0 && detail::is_host(tensor.device(where))) {
     dlpack::ManagedTensorVersioned* managed = to_dlpack(tensor, dlpack::kNoStream, where);
     std::shared_ptr<void> owner(managed, [](dlpack::ManagedTensorVersioned* m) { m->deleter(m); });
     return {{static_cast<const std::byte*>(managed->tensor.data), size}, std::move(owner)};

@@ -186,10 +186,10 @@ struct Term {
   std::vector<std::pair<Placed, bool>> others;  // and what they must be
 };
 
-class Finder {
+class SeenFinder {
  public:
   // `heads` of the scores, `kv_heads` of k and v.
-  Finder(Value mask, const Shape& scores, Index kv_heads, Roles roles)
+  SeenFinder(Value mask, const Shape& scores, Index kv_heads, Roles roles)
       : mask_(mask), roles_(roles), heads_(scores[1]), kv_heads_(kv_heads) {}
 
   Seen run() {
@@ -458,11 +458,11 @@ Value Seen::used(Value x) const {
 Value Seen::restricted(Value mask) const { return condition ? bit_and(mask, *condition) : mask; }
 
 Seen seen_keys(Value mask, const Shape& scores, Index kv_heads) {
-  return Finder(mask, scores, kv_heads, {kKey, kQuery, scores[3], scores[2]}).run();
+  return SeenFinder(mask, scores, kv_heads, {kKey, kQuery, scores[3], scores[2]}).run();
 }
 
 Seen seeing_queries(Value mask, const Shape& scores, Index kv_heads) {
-  return Finder(mask, scores, kv_heads, {kQuery, kKey, scores[2], scores[3]}).run();
+  return SeenFinder(mask, scores, kv_heads, {kQuery, kKey, scores[2], scores[3]}).run();
 }
 
 }  // namespace tilewright::ops

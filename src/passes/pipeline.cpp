@@ -5,9 +5,8 @@
 //                                                   rewrite the graph
 //   materialize                                     stores what memory must hold
 //   fuse_chunked, or keep_apart                     chooses the groups, each of which becomes a kernel
-//   plan_groups                                     writes their kernels (emit/), buffers and launches, and
-//   repeats
-//                                                   launches where memory is short (fit_memory.h)
+//   plan_groups                                     writes their kernels (emit/), buffers and launches; where
+//                                                   memory is short, launches again (fit_memory.h)
 #include "passes/pipeline.h"
 
 #include "passes/fuse/separated_axes.h"

@@ -2,7 +2,6 @@
 #include "runtime/device.h"
 
 #include "backends/reference/reference_backend.h"
-#include "runtime/device_name.h"
 
 #include <tilewright/tile/plan.h>
 #include <tilewright/version.h>
@@ -118,18 +117,18 @@ Result<std::shared_ptr<Device>> Device::open(const std::string& name, backends::
                                              std::shared_ptr<Allocator> allocator) {
   const Result<DeviceName> parsed = parse_device_name(name);
   if (!parsed) return parsed.error();
-  if (options.stream && parsed->kind != "cuda")
+  if (options.stream && parsed->is_host())
     return failure(Failure::Kind::invalid,
                    fmt::format("device {} has no streams: ContextOptions::stream is one of a GPU", name));
   if (parsed->kind == "reference")
     return std::shared_ptr<Device>(
-        new Device("reference", reference::open_reference_backend(), std::move(allocator)));
+        new Device(*parsed, reference::open_reference_backend(), std::move(allocator)));
   options.ordinal = parsed->ordinal;
   auto entry = load_entry(parsed->kind, library_dir);
   if (!entry) return entry.error();
   auto backend = (*entry)(options);
   if (!backend) return backend.error();
-  return std::shared_ptr<Device>(new Device(parsed->full(), std::move(*backend), std::move(allocator)));
+  return std::shared_ptr<Device>(new Device(*parsed, std::move(*backend), std::move(allocator)));
 }
 
 Result<void*> Device::allocate(std::size_t bytes) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/backend.h"
+#include "runtime/device_name.h"
 
 #include <tilewright/base/allocator.h>
 
@@ -25,7 +26,7 @@ class Device {
   backends::Backend& backend() const { return *backend_; }
   const tile::Target& target() const { return backend_->target(); }
   // Host and device share memory: no copies are needed to read or write.
-  bool is_host() const { return target().kind != tile::TargetKind::cuda; }
+  bool is_host() const { return is_host_; }
 
   // Memory of at least one byte for work launched here, and back again: later work may get it then.
   Result<void*> allocate(std::size_t bytes) const;
@@ -36,10 +37,15 @@ class Device {
   void reset_peak() const { peak_ = in_use_.load(); }
 
  private:
-  Device(std::string name, std::unique_ptr<backends::Backend> backend, std::shared_ptr<Allocator> allocator)
-      : name_(std::move(name)), allocator_(std::move(allocator)), backend_(std::move(backend)) {}
+  Device(const DeviceName& name, std::unique_ptr<backends::Backend> backend,
+         std::shared_ptr<Allocator> allocator)
+      : name_(name.full()),
+        is_host_(name.is_host()),
+        allocator_(std::move(allocator)),
+        backend_(std::move(backend)) {}
   Result<void*> take(std::size_t bytes) const;  // without counting it
   std::string name_;
+  bool is_host_;
   mutable std::atomic<std::size_t> in_use_ = 0, peak_ = 0;
   std::shared_ptr<Allocator> allocator_;  // null: the backend's own memory
   std::unique_ptr<backends::Backend> backend_;

@@ -13,22 +13,19 @@ namespace tilewright::runtime {
 
 namespace {
 
-struct Kind {
-  std::string_view name;  // libtw_NAME.so is the backend
-  bool numbered = false;  // a machine may have several: NAME:0, NAME:1 …
-};
-constexpr Kind kKinds[] = {{"cpu"}, {"cuda", true}, {"reference"}};
+constexpr BackendKind kKinds[] = {
+    {"cpu"}, {.name = "cuda", .numbered = true, .is_host = false}, {"reference"}};
 
-const Kind* find_kind(std::string_view name) {
+const BackendKind* find_kind(std::string_view name) {
   const auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                  [name](const Kind& kind) { return kind.name == name; });
+                                  [name](const BackendKind& kind) { return kind.name == name; });
   return found == std::end(kKinds) ? nullptr : found;
 }
 
 // "cpu, cuda:N and reference"
 std::string all_names() {
   std::string text;
-  for (const Kind& kind : kKinds) {
+  for (const BackendKind& kind : kKinds) {
     if (!text.empty()) text += &kind == std::end(kKinds) - 1 ? " and " : ", ";
     text += fmt::format("{}{}", kind.name, kind.numbered ? ":N" : "");
   }
@@ -46,14 +43,21 @@ std::optional<int> ordinal_from(const std::string& text) {
 
 }  // namespace
 
+std::span<const BackendKind> backend_kinds() { return kKinds; }
+
 std::string DeviceName::full() const {
-  const Kind* known = find_kind(kind);
+  const BackendKind* known = find_kind(kind);
   return known && known->numbered ? fmt::format("{}:{}", kind, ordinal) : kind;
+}
+
+bool DeviceName::is_host() const {
+  const BackendKind* known = find_kind(kind);
+  return known && known->is_host;
 }
 
 Result<DeviceName> parse_device_name(const std::string& name) {
   const std::size_t colon = name.find(':');
-  const Kind* kind = find_kind(std::string_view(name).substr(0, colon));
+  const BackendKind* kind = find_kind(std::string_view(name).substr(0, colon));
   if (kind && colon == std::string::npos) return DeviceName{name};
   if (kind && kind->numbered)
     if (const auto ordinal = ordinal_from(name.substr(colon + 1)))

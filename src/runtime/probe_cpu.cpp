@@ -71,7 +71,7 @@ ProbeKernel bandwidth_kernel(int vector_bytes, const Statement& statement, const
 
 // Ten chains: two units that take four cycles each need eight.
 constexpr int kChains = 10;
-constexpr const char* kFma = R"({guard}typedef {type} vec __attribute__((vector_size({bytes})));
+constexpr const char* kFma = R"(typedef {type} vec __attribute__((vector_size({bytes})));
 {declare}
 extern "C" void probe(void* const* views, const long* scalars, long begin, long end, char*) {{
   for (long p = begin; p < end; ++p) {{
@@ -96,31 +96,27 @@ extern "C" void probe(void* const* views, const long* scalars, long begin, long 
 ProbeKernel fma_kernel(int vector_bytes, const char* type) {
   const bool baseline = vector_bytes < 32;  // no multiply-add instruction: two instructions, as compiled code
   return {.text = fmt::format(
-              kFma, fmt::arg("guard", ""), fmt::arg("type", type), fmt::arg("bytes", vector_bytes),
+              kFma, fmt::arg("type", type), fmt::arg("bytes", vector_bytes),
               fmt::arg("declare", "typedef vec operand;"), fmt::arg("chains", kChains),
               fmt::arg("step", baseline ? "s[c] * a + b" : "__builtin_elementwise_fma(s[c], a, b)"))};
 }
 
 ProbeKernel bf16_kernel() {
-  return {.text = fmt::format(
-              kFma, fmt::arg("guard", "#ifndef __AVX512BF16__\n#error no bf16 instruction\n#endif\n"),
-              fmt::arg("type", "float"), fmt::arg("bytes", 64),
-              fmt::arg("declare", "typedef __bf16 operand __attribute__((vector_size(64)));"),
-              fmt::arg("chains", kChains), fmt::arg("step", "__builtin_ia32_dpbf16ps_512(s[c], a, b)"))};
+  return {.text = fmt::format(kFma, fmt::arg("type", "float"), fmt::arg("bytes", 64),
+                              fmt::arg("declare", "typedef __bf16 operand __attribute__((vector_size(64)));"),
+                              fmt::arg("chains", kChains),
+                              fmt::arg("step", "__builtin_ia32_dpbf16ps_512(s[c], a, b)"))};
 }
 
 ProbeKernel i8_kernel() {
-  return {.text = fmt::format(
-              kFma, fmt::arg("guard", "#ifndef __AVX512VNNI__\n#error no i8 instruction\n#endif\n"),
-              fmt::arg("type", "int"), fmt::arg("bytes", 64), fmt::arg("declare", "typedef vec operand;"),
-              fmt::arg("chains", kChains), fmt::arg("step", "__builtin_ia32_vpdpbusd512(s[c], a, b)"))};
+  return {.text = fmt::format(kFma, fmt::arg("type", "int"), fmt::arg("bytes", 64),
+                              fmt::arg("declare", "typedef vec operand;"), fmt::arg("chains", kChains),
+                              fmt::arg("step", "__builtin_ia32_vpdpbusd512(s[c], a, b)"))};
 }
 
 // Ten products of tile registers a repeat, of which each is added to one of six.
-constexpr const char* kTileProducts = R"(#if !defined({feature})
-#error no {type} instruction on tiles
-#endif
-extern "C" void probe(void* const*, const long* scalars, long begin, long end, char*) {{
+constexpr const char* kTileProducts =
+    R"(extern "C" void probe(void* const*, const long* scalars, long begin, long end, char*) {{
   struct alignas(64) {{
     unsigned char palette, start, reserved[14];
     unsigned short row_bytes[16];
@@ -134,11 +130,30 @@ extern "C" void probe(void* const*, const long* scalars, long begin, long end, c
 }}
 )";
 
-ProbeKernel tile_kernel(const char* type, const char* feature, const char* instruction) {
+ProbeKernel tile_kernel(const char* instruction) {
   std::string products;
   for (int c = 0; c < kChains; ++c) products += fmt::format("      {}({}, 6, 7);\n", instruction, c % 6);
-  return {.text = fmt::format(kTileProducts, fmt::arg("type", type), fmt::arg("feature", feature),
-                              fmt::arg("products", products))};
+  return {.text = fmt::format(kTileProducts, fmt::arg("products", products))};
+}
+
+// Whether code is compiled here for a processor that has the instructions of a compiler's macro.
+Result<bool> has_instructions(ProbeBench& bench, std::string_view macro) {
+  auto program =
+      bench.load({.text = fmt::format(
+                      R"(extern "C" void probe(void* const* views, const long*, long, long, char*) {{
+#ifdef {}
+  *(int*)views[0] = 1;
+#endif
+}}
+)",
+                      macro)});
+  if (!program) return program.error();
+  int has = 0;
+  void* const views[2] = {&has, nullptr};
+  const std::int64_t scalars[4] = {};
+  if (Status s = (*program)->launch({views, scalars, {1, 1, 1}}); !s) return s.error();
+  if (Status s = bench.backend().synchronize(); !s) return s.error();
+  return has == 1;
 }
 
 struct Level {
@@ -221,33 +236,35 @@ Status measure_math(ProbeBench& bench, const ProbeReport& report) {
   struct Instruction {
     ProbeKernel kernel;
     int operations;
+    const char* macro =
+        nullptr;  // which the compiler defines where there is such an instruction; null: always
   };
   struct Rate {
-    const char* what;
+    const char *unit, *type;
     std::vector<Instruction> instructions;  // the first that there is
   };
-  const Instruction bf16_tiles = {tile_kernel("bf16", "__AMX_BF16__", "__builtin_ia32_tdpbf16ps"),
-                                  2 * 16 * 16 * 32},
-                    i8_tiles = {tile_kernel("i8", "__AMX_INT8__", "__builtin_ia32_tdpbssd"),
-                                2 * 16 * 16 * 64};
-  for (const Rate& rate : {Rate{"vector.f32", {{fma_kernel(bytes, "float"), 2 * bytes / 4}}},
-                           Rate{"vector.f64", {{fma_kernel(bytes, "double"), 2 * bytes / 8}}},
-                           Rate{"matrix.bf16", {bf16_tiles, {bf16_kernel(), 2 * 32}}},
-                           Rate{"matrix.i8", {i8_tiles, {i8_kernel(), 2 * 64}}}}) {
-    const std::string_view what = rate.what;
+  const Instruction bf16_tiles = {tile_kernel("__builtin_ia32_tdpbf16ps"), 2 * 16 * 16 * 32, "__AMX_BF16__"},
+                    i8_tiles = {tile_kernel("__builtin_ia32_tdpbssd"), 2 * 16 * 16 * 64, "__AMX_INT8__"},
+                    bf16_vectors = {bf16_kernel(), 2 * 32, "__AVX512BF16__"},
+                    i8_vectors = {i8_kernel(), 2 * 64, "__AVX512VNNI__"};
+  for (const Rate& rate :
+       {Rate{"vector", "f32", {{fma_kernel(bytes, "float"), 2 * bytes / 4}}},
+        Rate{"vector", "f64", {{fma_kernel(bytes, "double"), 2 * bytes / 8}}},
+        Rate{"matrix", "bf16", {bf16_tiles, bf16_vectors}}, Rate{"matrix", "i8", {i8_tiles, i8_vectors}}}) {
+    const std::string what = fmt::format("{}.{}", rate.unit, rate.type);
     // A product of f32 or f64 is made of the same multiply-adds.
-    const std::string product = what.starts_with("vector.") ? "matrix." + std::string(what.substr(7)) : "";
-    if (!bench.wants(what) && (product.empty() || !bench.wants(product))) continue;
+    const std::string product = fmt::format("matrix.{}", rate.type);
+    if (!bench.wants(what) && !bench.wants(product)) continue;
     if (Status s = bench.next(what); !s) return s;
-    const std::string type(what.substr(7));
     double best = 0;
     for (const Instruction& instruction : rate.instructions) {
-      auto program = bench.load(instruction.kernel);
-      if (!program) {
-        if (program.error().message.find("no " + type + " instruction") == std::string::npos)
-          return program.error();
-        continue;
+      if (instruction.macro != nullptr) {
+        const Result<bool> has = has_instructions(bench, instruction.macro);
+        if (!has) return has.error();
+        if (!*has) continue;
       }
+      auto program = bench.load(instruction.kernel);
+      if (!program) return program.error();
       const double flops = double(kChains) * instruction.operations * threads;
       const auto measured =
           bench.best_rate(**program, {.programs = threads, .share_bytes = 0, .amount = flops});
@@ -256,11 +273,11 @@ Status measure_math(ProbeBench& bench, const ProbeReport& report) {
       break;
     }
     if (best == 0) {
-      report.leave_out(rate.what, "the processor has no " + type + " dot product");
+      report.leave_out(what, fmt::format("the processor has no {} dot product", rate.type));
       continue;
     }
-    report.add(rate.what, best);
-    if (!product.empty()) report.add(product, best);
+    report.add(what, best);
+    if (product != what) report.add(product, best);
   }
   // The same ports do both.
   report.out.ceilings.measurements.push_back({"matrix_beside_vector", 0, "the same instructions' ports"});

@@ -130,9 +130,8 @@ std::string device_name(const dlpack::Device& device, const detail::ContextState
   switch (device.type) {
     case DeviceType::cpu:
     case DeviceType::cuda_host:
-      return runtime::parse_device_name(context.options.device).value().kind == "cuda"
-                 ? "cpu"
-                 : context.options.device;
+      return runtime::parse_device_name(context.options.device).value().is_host() ? context.options.device
+                                                                                  : "cpu";
     case DeviceType::cuda:
     case DeviceType::cuda_managed:
       if (device.id >= 0) return fmt::format("cuda:{}", device.id);

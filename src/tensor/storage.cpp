@@ -43,6 +43,7 @@ std::shared_ptr<runtime::Device> device_of(Context& context, const std::string& 
 backends::Backend& backend_of(Context& context, const std::string& device) {
   return device_of(context, device)->backend();
 }
+bool is_host(const std::string& device) { return runtime::parse_device_name(device).value().is_host(); }
 std::string cache_directory(const Context& context) { return context.state()->cache.directory(); }
 
 }  // namespace tilewright::detail

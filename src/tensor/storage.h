@@ -20,6 +20,8 @@ Status read_storage(const Tensor& t, void* to);
 backends::Backend& backend_of(Context& context, const std::string& device);
 
 std::shared_ptr<runtime::Device> device_of(Context& context, const std::string& device);
+// Whether the memory of a device of this name is the host's.
+bool is_host(const std::string& device);
 // The folder that the context caches in; empty: none.
 std::string cache_directory(const Context& context);
 

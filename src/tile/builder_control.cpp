@@ -1,6 +1,4 @@
 // The Builder's loops and branches, and the end of a kernel.
-#include <tilewright/tile/verify.h>
-
 #include <fmt/format.h>
 
 #include <functional>
@@ -8,6 +6,7 @@
 
 #include "tile/builder_state.h"
 #include "tile/rules.h"
+#include "tile/verify_parts.h"
 
 namespace tilewright::tile {
 
@@ -148,11 +147,11 @@ Kernel Builder::finish(const std::vector<std::vector<std::pair<SizeArg, Index>>>
   kernel.views.assign(std::make_move_iterator(state.views.begin()),
                       std::make_move_iterator(state.views.end()));
   round_shared_products(kernel);
-  const std::optional<std::string> problem = verify(kernel);
-  if (!problem) return kernel;
-  const std::string message = fmt::format("kernel {}: {}", kernel.name, *problem);
-  // The line of the op at fault, where there is one, is the place.
-  if (problem->ends_with(')') && problem->find(" (at ") != std::string::npos) throw Error(message);
+  const OpProblem problem = first_problem(kernel);
+  if (!problem.is_there()) return kernel;
+  const std::string message = fmt::format("kernel {}: {}", kernel.name, to_string(kernel, problem));
+  // The message names the line of the op at fault, where one is known: finish()'s own would only mislead.
+  if (problem.op && !problem.op->location.empty()) throw Error(message);
   fail(where, message);
 }
 

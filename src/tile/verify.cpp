@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "tile/print.h"
 #include "tile/rules.h"
 #include "tile/verify_parts.h"
@@ -140,20 +142,24 @@ class Walk {
   Scopes scopes_;
 };
 
-std::string describe(const Kernel& kernel, const OpProblem& problem) {
+}  // namespace
+
+std::string to_string(const Kernel& kernel, const OpProblem& problem) {
   if (!problem.op) return problem.message;
   std::string text = fmt::format("{}: {}", to_string(kernel, *problem.op), problem.message);
   if (!problem.op->location.empty()) text += fmt::format(" (at {})", problem.op->location);
   return text;
 }
 
-}  // namespace
+OpProblem first_problem(const Kernel& kernel) {
+  if (std::string problem = check_params(kernel); !problem.empty()) return {nullptr, std::move(problem)};
+  if (OpProblem p = Walk(kernel).run(); p.is_there()) return p;
+  return check_access(kernel);
+}
 
 std::optional<std::string> verify(const Kernel& kernel) {
-  if (std::string problem = check_params(kernel); !problem.empty()) return problem;
-  if (OpProblem p = Walk(kernel).run(); !p.message.empty()) return describe(kernel, p);
-  if (OpProblem p = check_access(kernel); !p.message.empty()) return describe(kernel, p);
-  return std::nullopt;
+  const OpProblem problem = first_problem(kernel);
+  return problem.is_there() ? std::optional(to_string(kernel, problem)) : std::nullopt;
 }
 
 }  // namespace tilewright::tile

@@ -1,4 +1,5 @@
-// The parts of the verifier. Each returns what is wrong, empty when nothing is.
+// The parts of the verifier, and their sum before it becomes text. Each returns what is wrong, empty when
+// nothing is.
 #pragma once
 
 #include <tilewright/tile/kernel.h>
@@ -16,9 +17,14 @@ std::string check_op(const Kernel& kernel, const Op& op);
 struct OpProblem {
   const Op* op = nullptr;
   std::string message;
+  bool is_there() const { return !message.empty(); }
 };
 // Blocks that leave their view, meet between programs, or are read while another program writes them. The
 // kernel is well formed otherwise.
 OpProblem check_access(const Kernel& kernel);
+
+// The first of all problems, of an op or of the whole kernel, and its text as verify() gives it.
+OpProblem first_problem(const Kernel& kernel);
+std::string to_string(const Kernel& kernel, const OpProblem& problem);
 
 }  // namespace tilewright::tile

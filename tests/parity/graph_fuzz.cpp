@@ -10,6 +10,7 @@
 #include "parity/family.h"
 #include "parity/shards.h"
 #include "support/graph_check.h"
+#include "support/readable_errors.h"
 
 #include <fstream>
 #include <sstream>
@@ -70,13 +71,17 @@ int main(int argc, char** argv) {
   app.add_option("--graph", options.file, "the graph in this file, with the inputs of --seed");
   CLI11_PARSE(app, argc, argv);
   if (const auto status = share_out(seeds)) return *status;
-  tilewright::test::GraphCheck check(options.check);
-  if (!options.file.empty()) return check_file(options.file, seeds.first, check);
-  std::string command = "graph_fuzz --device " + options.check.device;
-  if (!options.check.isa.empty()) command += " --isa " + options.check.isa;
-  if (!options.check.fuse) command += " --no-fuse";
-  command += tilewright::test::family_option(options.family);
-  return try_seeds(
-      seeds, [&](std::uint64_t seed) { return problem_with(seed, check, options, command); },
-      [&] { return check.decided() == 0 ? "" : fmt::format(", {} decided by a rounding", check.decided()); });
+  return tilewright::test::with_readable_errors("graph_fuzz", [&] {
+    tilewright::test::GraphCheck check(options.check);
+    if (!options.file.empty()) return check_file(options.file, seeds.first, check);
+    std::string command = "graph_fuzz --device " + options.check.device;
+    if (!options.check.isa.empty()) command += " --isa " + options.check.isa;
+    if (!options.check.fuse) command += " --no-fuse";
+    command += tilewright::test::family_option(options.family);
+    return try_seeds(
+        seeds, [&](std::uint64_t seed) { return problem_with(seed, check, options, command); },
+        [&] {
+          return check.decided() == 0 ? "" : fmt::format(", {} decided by a rounding", check.decided());
+        });
+  });
 }

@@ -17,6 +17,7 @@
 #include "support/open_device.h"
 #include "support/random_kernel.h"
 #include "support/random_schedule.h"
+#include "support/readable_errors.h"
 
 namespace tilewright::test {
 
@@ -112,14 +113,16 @@ int main(int argc, char** argv) {
   add_family(app, options.family);
   CLI11_PARSE(app, argc, argv);
   if (const auto status = share_out(seeds)) return *status;
-  const auto device = tilewright::test::open_device(options.device, options.isa);
-  tilewright::test::FuzzCount count;
-  return try_seeds(
-      seeds,
-      [&](std::uint64_t seed) { return tilewright::test::check(device->backend(), seed, options, count); },
-      [&] {
-        return fmt::format(
-            "; {} schedules, {} refused, {} elements compared, {} undecided, worst {:.2f} of the bound",
-            count.schedules, count.refused, count.compared, count.undecided, count.worst);
-      });
+  return tilewright::test::with_readable_errors("kernel_fuzz", [&] {
+    const auto device = tilewright::test::open_device(options.device, options.isa);
+    tilewright::test::FuzzCount count;
+    return try_seeds(
+        seeds,
+        [&](std::uint64_t seed) { return tilewright::test::check(device->backend(), seed, options, count); },
+        [&] {
+          return fmt::format(
+              "; {} schedules, {} refused, {} elements compared, {} undecided, worst {:.2f} of the bound",
+              count.schedules, count.refused, count.compared, count.undecided, count.worst);
+        });
+  });
 }

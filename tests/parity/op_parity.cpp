@@ -7,6 +7,7 @@
 #include "support/draws.h"
 #include "support/lowering_bounds.h"
 #include "support/op_samples.h"
+#include "support/readable_errors.h"
 #include "support/run_graph.h"
 
 #include <fmt/format.h>
@@ -198,5 +199,5 @@ int main(int argc, char** argv) {
   app.add_option("--first", options.first, "with --every: which one");
   app.add_flag("--in-pairs", options.in_pairs, "any two of type, sample and placement together");
   CLI11_PARSE(app, argc, argv);
-  return tilewright::test::run(options);
+  return tilewright::test::with_readable_errors("op_parity", [&] { return tilewright::test::run(options); });
 }

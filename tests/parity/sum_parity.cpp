@@ -2,6 +2,7 @@
 // chain of `--chain` additions in f32, whose sums are added up in another one as long, explains it.
 //   sum_parity --device cuda:0 --chain 128
 #include "support/long_sums.h"
+#include "support/readable_errors.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -39,10 +40,6 @@ int main(int argc, char** argv) {
   app.add_option("--chain", chain, "additions in f32, one after another, that a sum may be made of")
       ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
-  try {
-    return tilewright::test::judge_sums(device, chain);
-  } catch (const tilewright::Error& e) {
-    fmt::print(stderr, "sum_parity: {}\n", e.what());
-    return 2;
-  }
+  return tilewright::test::with_readable_errors("sum_parity",
+                                                [&] { return tilewright::test::judge_sums(device, chain); });
 }

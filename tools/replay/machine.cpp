@@ -15,7 +15,7 @@ namespace tilewright::replay {
 namespace {
 
 // Eight cores with AVX-512, as many servers' shares of a socket; the rates are host_tile_target()'s rules of
-// thumb (backends/cpu/host.cpp).
+// thumb (backends/cpu/host/host.cpp).
 tile::Target cpu_target() {
   constexpr int kCores = 8, kVectorBytes = 64;
   tile::Target target{.kind = tile::TargetKind::cpu,

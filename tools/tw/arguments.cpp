@@ -2,6 +2,7 @@
 #include "tw/arguments.h"
 
 #include "runtime/binary_cache.h"
+#include "runtime/device_name.h"
 #include "runtime/probe.h"
 
 #include <tilewright/base/error.h>
@@ -73,14 +74,21 @@ std::string cache_argument(const std::string& text) {
 namespace {
 
 // The first device of this machine that opens: its processor, else a GPU where no CPU backend is installed.
+// An interpreter's speed is nobody's ceiling.
 std::shared_ptr<runtime::Device> device_here(const std::string& name) {
-  const std::vector<std::string> names =
-      name.empty() ? std::vector<std::string>{"cpu", "cuda:0"} : std::vector{name};
+  std::vector<std::string> names;
+  if (name.empty())
+    for (const runtime::BackendKind& kind : runtime::backend_kinds())
+      names.push_back(runtime::DeviceName{std::string(kind.name)}.full());
+  else
+    names = {name};
   std::string why;
   for (const std::string& each : names) {
     auto device = runtime::Device::open(each);
-    if (device) return *device;
-    why = why.empty() ? device.error().message : why;
+    const bool interprets = device && (*device)->target().kind == tile::TargetKind::reference;
+    if (device && !interprets) return *device;
+    if (why.empty())
+      why = interprets ? "the reference interpreter has no speed to measure" : device.error().message;
   }
   throw Error(fmt::format("--hw here{}{}: {}", name.empty() ? "" : ":", name, why));
 }

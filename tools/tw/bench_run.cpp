@@ -168,8 +168,8 @@ void bench_run(const BenchInput& input) {
   check_output(input.output);
   keep_freed_memory();
   const InterruptGuard guard;
-  const std::string device_kind = runtime::parse_device_name(input.device).value().kind;
-  const auto kind = device_kind == "cuda" ? lab::DeviceKind::cuda : lab::DeviceKind::cpu;
+  const bool is_host = runtime::parse_device_name(input.device).value().is_host();
+  const auto kind = is_host ? lab::DeviceKind::cpu : lab::DeviceKind::cuda;
   const auto jobs = lab::select_jobs(pairs, suites, input.names, input.settings, kind);
   lab::OpenDevice open = lab::open_lab_device(
       {.device = input.device, .cache_directory = input.cache, .threads = input.threads}, device_time(input));

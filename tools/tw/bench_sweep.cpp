@@ -120,7 +120,7 @@ std::string programs_text(const SweepInput& in, const std::vector<sweep::DrawnWo
 }
 
 void run(const SweepInput& in) {
-  const bool cuda = runtime::parse_device_name(in.bench.device).value().kind == "cuda";
+  const bool cuda = !runtime::parse_device_name(in.bench.device).value().is_host();
   const OutputOptions& output = in.bench.output;
   if (in.families_only) return write_results(output, families_text(output.as_json()));
   const sweep::Limits limits = limits_of(in, cuda);

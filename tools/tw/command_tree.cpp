@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "pairs/pairs.h"
+#include "runtime/device_name.h"
 
 namespace tilewright::tw {
 
@@ -15,7 +16,9 @@ namespace {
 // What a value of this kind may be. Kinds are the type names that the subcommands give their options.
 std::vector<std::string> words_of_kind(const std::string& kind) {
   std::vector<std::string> words;
-  if (kind == "DEVICE") return {"cpu", "cuda:0", "reference"};
+  if (kind == "DEVICE")
+    for (const runtime::BackendKind& backend : runtime::backend_kinds())
+      words.push_back(runtime::DeviceName{std::string(backend.name)}.full());
   if (kind == "DTYPE")
     for (const DType dtype : kAllDTypes) words.emplace_back(name(dtype));
   if (kind == "HARDWARE" || kind == "MACHINE")

@@ -10,6 +10,7 @@
 
 #include "base/interrupt.h"
 #include "runtime/binary_cache.h"
+#include "runtime/device_name.h"
 #include "runtime/probe.h"
 #include "tw/arguments.h"
 #include "tw/commands.h"
@@ -49,13 +50,24 @@ std::vector<Found> find_devices(const DevicesInput& input) {
     if (!one[0].device) throw Error(one[0].why.message);
     return one;
   }
-  std::vector<Found> all = {open("cpu"), open("cuda:0")};
-  for (int i = 1; all.back().device; ++i) {
-    Found next = open(fmt::format("cuda:{}", i));
-    if (!next.device) break;
-    all.push_back(std::move(next));
+  std::vector<Found> all;
+  for (const runtime::BackendKind& kind : runtime::backend_kinds()) {
+    const auto named = [&](int ordinal) {
+      return runtime::DeviceName{std::string(kind.name), ordinal}.full();
+    };
+    all.push_back(open(named(0)));
+    for (int i = 1; kind.numbered && all.back().device; ++i) {
+      Found next = open(named(i));
+      if (!next.device) break;
+      all.push_back(std::move(next));
+    }
   }
   return all;
+}
+
+// The interpreter says what kernels mean, on any machine: nothing of it is measured.
+bool is_interpreter(const runtime::Device& device) {
+  return device.target().kind == tile::TargetKind::reference;
 }
 
 std::string rates_text(const perf::Hardware& h) {
@@ -94,6 +106,7 @@ std::string to_text(const std::vector<Found>& all, const std::string& cache) {
     for (const backends::DeviceFact& fact : found.device->backend().facts())
       if (!fact.text.empty() && fact.key != "processor")
         text += fmt::format("  {:<30}  {}\n", fact.key, fact.text);
+    if (is_interpreter(*found.device)) continue;
     const auto ceilings = runtime::stored_ceilings(*found.device, cache);
     if (!ceilings) {
       const bool none = ceilings.error().kind == Failure::Kind::not_found;
@@ -135,7 +148,7 @@ void probe_all(const std::vector<Found>& all, const DevicesInput& input, const s
   const InterruptGuard guard;
   std::string busy;
   for (const Found& found : all) {
-    if (!found.device) continue;
+    if (!found.device || (is_interpreter(*found.device) && input.device.empty())) continue;
     ProgressLine progress(found.name, input.output.progress());
     const auto probed =
         runtime::probe(*found.device, {.seconds_each = input.seconds,
@@ -189,7 +202,7 @@ void add_devices(CLI::App& app) {
       "for tw bench, tw explain and tw roofline --hw here");
   sub->add_flag("--force", in->force,
                 "Store what was probed beside other work, too; the figures are marked as such");
-  sub->add_option("--device", in->device, "Only this one: cpu or cuda:N")->type_name("DEVICE");
+  sub->add_option("--device", in->device, "Only this one")->type_name("DEVICE");
   sub->add_option("--seconds", in->seconds, "Of measuring for each figure (default 0.25)")->check(positive());
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
   sub->add_option("--cache", in->cache, "Folder that the figures are stored in (default: the user's cache)")

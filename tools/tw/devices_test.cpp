@@ -35,6 +35,8 @@ TEST(Devices, SaysWhatIsThereAndThatNothingWasMeasured) {
   EXPECT_TRUE(all.at(0).at("ceilings").is_null());
   EXPECT_EQ(all.at(1).at("device"), "cuda:0");
   EXPECT_TRUE(all.at(1).at("available").get<bool>() || !all.at(1).at("reason").get<std::string>().empty());
+  EXPECT_EQ(all.back().at("device"), "reference");
+  EXPECT_TRUE(contains(text.output, "\nreference: float64 interpreter\n")) << text.output;
 }
 
 TEST(Devices, ProbedFiguresServeEveryCommand) {

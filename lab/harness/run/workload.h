@@ -159,6 +159,12 @@ struct Pair {
   // What a test can afford to verify in full, each as after --set: sizes that are no multiple of a block or a
   // vector, and one longer than a block.
   std::vector<std::vector<std::string>> tiny = {};
+  // The suites that it is a part of, and at which sizes.
+  struct InSuite {
+    std::string suite;
+    std::vector<std::string> settings = {};  // as after --set
+  };
+  std::vector<InSuite> suites = {};
 };
 
 // Every pair that a program has.

@@ -72,7 +72,8 @@ Pair add_rmsnorm_pair() {
                     {.name = "columns", .values = {Index{4096}}, .doc = "elements of a row"},
                     dtype_knob()},
           .make = make_add_rmsnorm,
-          .tiny = {{"rows=5", "columns=131", "dtype=f32,bf16"}}};
+          .tiny = {{"rows=5", "columns=131", "dtype=f32,bf16"}},
+          .suites = {{"quick", {"rows=4096"}}}};
 }
 
 }  // namespace tilewright::lab

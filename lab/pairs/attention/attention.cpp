@@ -35,14 +35,15 @@ Pair attention_pair() {
   knobs.push_back(causal_knob("no"));
   knobs.push_back(product_dtype_knob());
   knobs.back().choices.insert(knobs.back().choices.end(), {DType::f8e4m3, DType::f8e5m2});
-  return {
-      .name = "attention",
-      .doc = "softmax(q kT / sqrt(depth)) v of each head",
-      .knobs = std::move(knobs),
-      .make = make_attention,
-      .tiny = {{"heads=2", "queries=70", "keys=70,150", "depth=19", "causal=no,yes", "dtype=f32,bf16"},
-               {"heads=6", "kv_heads=2", "queries=33", "keys=0,70", "depth=32", "causal=yes"},
-               {"heads=2", "queries=33", "keys=170", "depth=32", "causal=no,yes", "dtype=f8e4m3,f8e5m2"}}};
+  return {.name = "attention",
+          .doc = "softmax(q kT / sqrt(depth)) v of each head",
+          .knobs = std::move(knobs),
+          .make = make_attention,
+          .tiny = {{"heads=2", "queries=70", "keys=70,150", "depth=19", "causal=no,yes", "dtype=f32,bf16"},
+                   {"heads=6", "kv_heads=2", "queries=33", "keys=0,70", "depth=32", "causal=yes"},
+                   {"heads=2", "queries=33", "keys=170", "depth=32", "causal=no,yes", "dtype=f8e4m3,f8e5m2"}},
+          .suites = {{"quick", {"queries=512", "keys=512"}},
+                     {"products", {"heads=4", "queries=256", "causal=no,yes"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -35,7 +35,8 @@ Pair attention_documents_pair() {
           .knobs = std::move(knobs),
           .make = make_attention_documents,
           .tiny = {{"heads=2", "length=150", "documents=1,5,150", "depth=16", "causal=no,yes"},
-                   {"heads=2", "length=150", "depth=16", "dtype=bf16"}}};
+                   {"heads=2", "length=150", "depth=16", "dtype=bf16"}},
+          .suites = {{"products", {"length=1024"}}}};
 }
 
 }  // namespace tilewright::lab

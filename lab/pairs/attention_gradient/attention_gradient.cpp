@@ -76,7 +76,8 @@ Pair attention_gradient_pair() {
           .doc = "attention and its gradients with respect to q, k and v",
           .knobs = std::move(knobs),
           .make = make_attention_gradient,
-          .tiny = {{"heads=2", "length=70,130", "depth=19", "causal=no,yes", "dtype=f32,bf16"}}};
+          .tiny = {{"heads=2", "length=70,130", "depth=19", "causal=no,yes", "dtype=f32,bf16"}},
+          .suites = {{"products", {"length=256"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -33,7 +33,8 @@ Pair attention_window_pair() {
           .doc = "attention to a sliding window of keys",
           .knobs = std::move(knobs),
           .make = make_attention_window,
-          .tiny = {{"heads=2", "length=150", "window=1,40,0", "depth=16", "dtype=f32,bf16"}}};
+          .tiny = {{"heads=2", "length=150", "window=1,40,0", "depth=16", "dtype=f32,bf16"}},
+          .suites = {{"products", {"length=1024", "window=128,0"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -42,7 +42,8 @@ Pair copy_pair() {
       .knobs = {{.name = "n", .values = {Index{1} << 24}, .doc = "elements", .cuda_values = {Index{1} << 28}},
                 {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
       .make = make_copy,
-      .tiny = {{"n=1000,40000"}}};
+      .tiny = {{"n=1000,40000"}},
+      .suites = {{"quick"}}};
 }
 
 }  // namespace tilewright::lab

@@ -130,7 +130,8 @@ Pair cross_entropy_pair() {
             .cuda_values = {DType::bf16},
             .choices = {DType::f32, DType::f16, DType::bf16}}},
       .make = make_cross_entropy,
-      .tiny = {{"rows=6", "classes=301", "dtype=f32,bf16"}}};
+      .tiny = {{"rows=6", "classes=301", "dtype=f32,bf16"}},
+      .suites = {{"quick", {"rows=512"}}}};
 }
 
 }  // namespace tilewright::lab

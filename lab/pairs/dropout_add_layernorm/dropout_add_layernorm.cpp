@@ -97,7 +97,8 @@ Pair dropout_add_layernorm_pair() {
            {.name = "p", .values = {0.1}, .doc = "probability of dropping an element", .least = 0, .most = 1},
            dtype_knob()},
       .make = make_dropout_add_layernorm,
-      .tiny = {{"rows=5", "columns=131", "p=0.1,0.5"}}};
+      .tiny = {{"rows=5", "columns=131", "p=0.1,0.5"}},
+      .suites = {{"quick", {"rows=4096"}}}};
 }
 
 }  // namespace tilewright::lab

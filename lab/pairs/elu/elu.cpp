@@ -64,7 +64,8 @@ Pair elu_pair() {
                                  Index{1} << 28}},
                 {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
       .make = make_elu,
-      .tiny = {{"n=1,1000,40000", "dtype=f32,bf16"}}};
+      .tiny = {{"n=1,1000,40000", "dtype=f32,bf16"}},
+      .suites = {{"quick"}}};
 }
 
 }  // namespace tilewright::lab

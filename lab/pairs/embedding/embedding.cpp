@@ -75,7 +75,8 @@ Pair embedding_pair() {
                      .cuda_values = {Index{1} << 18}},
                     dtype_knob()},
           .make = make_embedding,
-          .tiny = {{"rows=50", "columns=33", "tokens=70", "dtype=f32,bf16"}}};
+          .tiny = {{"rows=50", "columns=33", "tokens=70", "dtype=f32,bf16"}},
+          .suites = {{"quick", {"rows=16384", "tokens=16384"}}}};
 }
 
 }  // namespace tilewright::lab

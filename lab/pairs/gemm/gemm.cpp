@@ -65,7 +65,9 @@ Pair gemm_pair() {
           .knobs = std::move(knobs),
           .make = make_gemm,
           .tiny = {{"shape=37x53x131,130x67x300", "dtype=f32,bf16", "b_order=rows,columns"},
-                   {"shape=1x1x1", "dtype=f16"}}};
+                   {"shape=1x1x1", "dtype=f16"}},
+          .suites = {{"quick", {"shape=1024x1024x1024"}},
+                     {"products", {"shape=512x512x512", "b_order=rows,columns"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -112,7 +112,8 @@ Pair gemm_batched_pair() {
                  .choices = {std::string("one_by_one"), std::string("batched"), std::string("strided")}},
                 product_dtype_knob()},
       .make = make_gemm_batched,
-      .tiny = {{"shape=3x37x53x19", "form=one_by_one,batched,strided", "dtype=f32,bf16"}}};
+      .tiny = {{"shape=3x37x53x19", "form=one_by_one,batched,strided", "dtype=f32,bf16"}},
+      .suites = {{"products", {"shape=12x256x256x64", "form=one_by_one,batched,strided"}}}};
 }
 
 }  // namespace tilewright::lab

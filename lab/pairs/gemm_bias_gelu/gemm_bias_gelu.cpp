@@ -61,7 +61,8 @@ Pair gemm_bias_gelu_pair() {
           .doc = "y = gelu(a b + bias), gelu by tanh",
           .knobs = product_knobs(),
           .make = make_gemm_bias_gelu,
-          .tiny = {{"shape=37x53x131", "dtype=f32,bf16", "b_order=rows,columns"}}};
+          .tiny = {{"shape=37x53x131", "dtype=f32,bf16", "b_order=rows,columns"}},
+          .suites = {{"products", {"shape=512x512x512"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -121,7 +121,8 @@ Pair gemm_fp8_pair() {
                         "128 of b",
                  .choices = {std::string("tensor"), std::string("row"), std::string("block")}}},
       .make = make_gemm_fp8,
-      .tiny = {{"shape=37x53x131", "dtype=f8e4m3,f8e5m2", "scaling=tensor,row,block"}}};
+      .tiny = {{"shape=37x53x131", "dtype=f8e4m3,f8e5m2", "scaling=tensor,row,block"}},
+      .suites = {{"products", {"shape=512x512x512", "scaling=tensor,row,block"}}}};
 }
 
 }  // namespace tilewright::lab

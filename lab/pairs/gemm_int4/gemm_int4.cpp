@@ -100,7 +100,8 @@ Pair gemm_int4_pair() {
                      .choices = {std::string("rows"), std::string("columns")}},
                     {.name = "group", .values = {Index{128}}, .doc = "weights along k that share a scale"}},
           .make = make_gemm_int4,
-          .tiny = {{"shape=1x54x256,20x54x256", "bits=4,8", "group=64", "b_order=rows,columns"}}};
+          .tiny = {{"shape=1x54x256,20x54x256", "bits=4,8", "group=64", "b_order=rows,columns"}},
+          .suites = {{"products", {"shape=1x512x512,64x512x512", "bits=4,8"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -46,7 +46,8 @@ Pair gemv_pair() {
                 {.name = "n", .values = {Index{4096}}, .doc = "elements of y", .cuda_values = {Index{8192}}},
                 product_dtype_knob()},
       .make = make_gemv,
-      .tiny = {{"k=131", "n=307", "dtype=f32,bf16"}}};
+      .tiny = {{"k=131", "n=307", "dtype=f32,bf16"}},
+      .suites = {{"products", {"k=1024", "n=1024"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -192,7 +192,8 @@ Pair gpt2_block_pair() {
                      .cuda_values = {DType::f32, DType::bf16}},
                     {.name = "text", .values = {std::string()}, .doc = "file; empty: Tiny Shakespeare"}},
           .make = make_gpt2_block,
-          .tiny = {{"time=24", "channels=32", "heads=4"}}};
+          .tiny = {{"time=24", "channels=32", "heads=4"}},
+          .suites = {{"quick", {"time=512"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -167,7 +167,8 @@ Pair grouped_gemm_pair() {
           .make = make_grouped_gemm,
           .tiny = {{"form=contiguous", "groups=3", "rows=640", "n=37", "k=53", "dtype=f32,bf16"},
                    {"form=ragged", "groups=3", "rows=300", "n=37", "k=53", "dtype=f32,bf16"},
-                   {"form=masked", "groups=3", "rows=120", "n=37", "k=53", "dtype=f32,bf16"}}};
+                   {"form=masked", "groups=3", "rows=120", "n=37", "k=53", "dtype=f32,bf16"}},
+          .suites = {{"products", {"rows=512", "n=256", "k=128"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -71,7 +71,8 @@ Pair layernorm_gelu_pair() {
                     {.name = "columns", .values = {Index{4096}}, .doc = "elements of a row"},
                     dtype_knob()},
           .make = make_layernorm_gelu,
-          .tiny = {{"rows=5", "columns=131", "dtype=f32,bf16"}}};
+          .tiny = {{"rows=5", "columns=131", "dtype=f32,bf16"}},
+          .suites = {{"quick", {"rows=4096"}}}};
 }
 
 }  // namespace tilewright::lab

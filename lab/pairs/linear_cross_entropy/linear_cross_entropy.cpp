@@ -151,7 +151,8 @@ Pair linear_cross_entropy_pair() {
                 {.name = "depth", .values = {Index{768}}, .doc = "columns of x and of w"},
                 product_dtype_knob()},
       .make = make_linear_cross_entropy,
-      .tiny = {{"rows=60", "classes=301", "depth=40,270", "dtype=f32,bf16"}}};
+      .tiny = {{"rows=60", "classes=301", "depth=40,270", "dtype=f32,bf16"}},
+      .suites = {{"products", {"rows=256", "classes=2048", "depth=320"}}}};
 }
 
 }  // namespace tilewright::lab

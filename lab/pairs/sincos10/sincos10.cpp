@@ -70,7 +70,8 @@ Pair sincos10_pair() {
           .doc = "x = sin(x) + cos(x), ten times",
           .knobs = {{.name = "shape", .values = {Shape{1024, 1024}}, .doc = "of x"}},
           .make = make_sincos10,
-          .tiny = {{"shape=7x143"}}};
+          .tiny = {{"shape=7x143"}},
+          .suites = {{"quick"}}};
 }
 
 }  // namespace tilewright::lab

@@ -69,7 +69,8 @@ Pair softmax_pair() {
                      .cuda_values = {Index{1} << 26}},
                     dtype_knob()},
           .make = make_softmax,
-          .tiny = {{"columns=1,37,1024", "elements=2100", "dtype=f32,bf16"}}};
+          .tiny = {{"columns=1,37,1024", "elements=2100", "dtype=f32,bf16"}},
+          .suites = {{"quick", {"elements=2^24"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -64,7 +64,8 @@ Pair sum_pair() {
           .knobs =
               {{.name = "n", .values = {Index{1} << 25}, .doc = "elements", .cuda_values = {Index{1} << 28}}},
           .make = make_sum,
-          .tiny = {{"n=1000,70001"}}};
+          .tiny = {{"n=1000,70001"}},
+          .suites = {{"quick"}}};
 }
 
 }  // namespace tilewright::lab

@@ -109,7 +109,8 @@ Pair swiglu_mlp_pair() {
                  .cuda_values = {Index{11008}}},  // Llama 2 7B's
                 product_dtype_knob()},
       .make = make_swiglu_mlp,
-      .tiny = {{"rows=17", "width=37", "hidden=131", "dtype=f32,bf16"}}};
+      .tiny = {{"rows=17", "width=37", "hidden=131", "dtype=f32,bf16"}},
+      .suites = {{"products", {"rows=128", "width=256", "hidden=512"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -61,7 +61,8 @@ Pair transpose_pair() {
                  .cuda_values = {Shape{16384, 16384}}},
                 {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
       .make = make_transpose,
-      .tiny = {{"shape=37x101"}}};
+      .tiny = {{"shape=37x101"}},
+      .suites = {{"quick"}}};
 }
 
 }  // namespace tilewright::lab

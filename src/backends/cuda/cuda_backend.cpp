@@ -36,7 +36,7 @@ Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::Bac
     const DeviceLimits limits = usual_limits(*arch);
     backend->arch_ = *arch;
     backend->target_ = target_of(limits, *arch);
-    backend->target_.predicted_us = predicted_us;
+    backend->target_.predicted_us = predictor(backend->arch_);
     backend->shared_bytes_ = limits.shared_bytes_per_block;
     return std::unique_ptr<backends::Backend>(std::move(backend));
   }
@@ -50,7 +50,7 @@ Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::Bac
         fmt::format("{} is {}; kernels are written for sm_80 and later", limits.name, limits.arch().text()));
   backend->arch_ = limits.arch();
   backend->target_ = target_of(limits, backend->arch_);
-  backend->target_.predicted_us = predicted_us;
+  backend->target_.predicted_us = predictor(backend->arch_);
   backend->shared_bytes_ = limits.shared_bytes_per_block;
   return std::unique_ptr<backends::Backend>(std::move(backend));
 }

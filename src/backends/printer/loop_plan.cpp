@@ -25,9 +25,9 @@ bool is_effect(OpKind kind) {
   return kind == OpKind::store || kind == OpKind::scatter || kind == OpKind::atomic_add;
 }
 
-class Planner {
+class LoopPlanner {
  public:
-  Planner(const Kernel& kernel, const LoopPolicy& policy)
+  LoopPlanner(const Kernel& kernel, const LoopPolicy& policy)
       : kernel_(kernel), policy_(policy), facts_(kernel), uses_(view_uses(kernel)) {
     tile::for_each_op(kernel.body, [&](const Op& op) {
       if (op.kind != OpKind::loop) return;
@@ -391,6 +391,8 @@ class Planner {
 
 bool is_zeros(const Op* op) { return op && op->kind == OpKind::constant && op->number == tile::Number{}; }
 
-LoopPlan plan_loops(const Kernel& kernel, const LoopPolicy& policy) { return Planner(kernel, policy).run(); }
+LoopPlan plan_loops(const Kernel& kernel, const LoopPolicy& policy) {
+  return LoopPlanner(kernel, policy).run();
+}
 
 }  // namespace tilewright::printer

@@ -23,7 +23,7 @@ namespace {
 constexpr Index kColumnUnit = 256;  // of a piece: whole tiles
 
 // A product that reads a descendant of the large one: as which operand, and turned or not.
-struct Reader {
+struct ReadingProduct {
   NodeId id = -1;
   std::size_t side = 0;
   NodeId read = -1;  // the descendant
@@ -35,12 +35,12 @@ struct Reader {
 struct Cut {
   NodeId product = -1;
   std::set<NodeId> made;  // the product and what is made of it, element by element
-  std::vector<Reader> readers;
+  std::vector<ReadingProduct> readers;
 };
 
-class Finder {
+class CutFinder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), live_(graph.live()), users_(graph.users()) {
+  explicit CutFinder(const Graph& graph) : graph_(graph), live_(graph.live()), users_(graph.users()) {
     for (NodeId o : graph.outputs()) kept_.insert(storage_node(graph, o));
   }
 
@@ -85,7 +85,7 @@ class Finder {
         }
       }
     }
-    std::sort(cut.readers.begin(), cut.readers.end(), [](const Reader& a, const Reader& b) {
+    std::sort(cut.readers.begin(), cut.readers.end(), [](const ReadingProduct& a, const ReadingProduct& b) {
       return std::pair(a.id, a.side) < std::pair(b.id, b.side);
     });
     if (!epilogue_reductions || cut.readers.empty()) return std::nullopt;
@@ -125,12 +125,13 @@ class Writer final : public GraphCopy {
 
  private:
   bool is_written_together(NodeId id) const override {
-    return std::any_of(cut_.readers.begin(), cut_.readers.end(), [&](const Reader& r) { return r.id == id; });
+    return std::any_of(cut_.readers.begin(), cut_.readers.end(),
+                       [&](const ReadingProduct& r) { return r.id == id; });
   }
 
   // All of them read a piece before the next one is computed.
   bool write_together() override {
-    for (const Reader& r : cut_.readers)
+    for (const ReadingProduct& r : cut_.readers)
       if (!add(graph_.node(r.id).operands[1 - r.side]) || !add_sources(r.read)) return false;
     const Index all = graph_.type(cut_.product).shape[1];
     std::vector<std::vector<Value>> parts(cut_.readers.size());
@@ -140,7 +141,7 @@ class Writer final : public GraphCopy {
       for (std::size_t i = 0; i < parts.size(); ++i) add_part(cut_.readers[i], parts[i]);
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const Reader& r = cut_.readers[i];
+      const ReadingProduct& r = cut_.readers[i];
       const Value whole = r.sums() ? parts[i][0] : ops::concat(parts[i], r.side == 0 ? 0 : 1);
       renamed(r.id) = ops::cast(whole, graph_.type(r.id).dtype).id;
     }
@@ -154,7 +155,7 @@ class Writer final : public GraphCopy {
     return true;
   }
 
-  void add_part(const Reader& r, std::vector<Value>& parts) {
+  void add_part(const ReadingProduct& r, std::vector<Value>& parts) {
     const ir::LocationScope scope(out_, graph_.node(r.id).location);
     const DType dtype = graph_.type(r.id).dtype;
     Value mine = chunk(r.read), other = value(graph_.node(r.id).operands[1 - r.side]);
@@ -210,12 +211,12 @@ bool is_plain(const ir::Node& node) {
 }
 
 std::optional<ChunkedMatmul> chunk_matmul(const Graph& graph, const ChunkOptions& options) {
-  const auto cut = Finder(graph).run(options);
+  const auto cut = CutFinder(graph).run(options);
   if (!cut) return std::nullopt;
   ChunkedMatmul out;
   double sources = 0;
   for (NodeId o : graph.node(cut->product).operands) sources += bytes_of(graph.type(o));
-  for (const Reader& r : cut->readers)
+  for (const ReadingProduct& r : cut->readers)
     out.whole_bytes = std::max(out.whole_bytes, bytes_of(graph.type(r.read)));
   const Index columns = graph.type(cut->product).shape[1];
   const auto wanted = static_cast<Index>(std::ceil(out.whole_bytes / std::max(sources, options.least_bytes)));
@@ -227,7 +228,7 @@ std::optional<ChunkedMatmul> chunk_matmul(const Graph& graph, const ChunkOptions
   if (!written) return std::nullopt;
   out.graph = std::move(*written);
   out.made.assign(cut->made.begin(), cut->made.end());
-  for (const Reader& r : cut->readers) out.readers.push_back(r.id);
+  for (const ReadingProduct& r : cut->readers) out.readers.push_back(r.id);
   return out;
 }
 

@@ -1,3 +1,4 @@
+// Lists of who reads whom, made once for a graph, and groups made with them.
 #include "passes/fuse/group_maker.h"
 
 #include "passes/fuse/recompute.h"

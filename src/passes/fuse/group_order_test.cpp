@@ -1,3 +1,4 @@
+// Paths between groups stay known while groups are merged.
 #include "passes/fuse/group_order.h"
 
 #include <gtest/gtest.h>

@@ -74,7 +74,7 @@ std::variant<TiledGroup, Refusal> GroupPlans::tiled(const Graph& graph, const Gr
   }
   LoopNest& nest = std::get<LoopNest>(built);
   work.exprs += nest.exprs.size();
-  const Refusal refusal = judged(nest, target_);
+  Refusal refusal = judged(nest, target_);
   if (refusal != Refusal::none) return refusal;
   TiledGroup tiled = tile_group(graph, std::move(nest), target_);
   if (tiled.nest.held && tiled.tiles.looped) return Refusal::several_reduced_loops;
@@ -107,8 +107,8 @@ GroupPlans::Known& GroupPlans::known(const Graph& graph, GroupForms& forms, cons
     if (needed == Needed::floor) return known;
     write(graph, forms.of(group), std::get<TiledGroup>(tiled), known);
     known.is_written = true;
-  } catch (const Error&) {  // it cannot be written: not taken, and said why where it is asked for
-    known.price = {.refusal = Refusal::no_time_saved};
+  } catch (const Error& error) {
+    known.price = {.refusal = Refusal::not_written_for(error.what())};
   }
   return known;
 }

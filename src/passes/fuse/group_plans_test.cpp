@@ -3,6 +3,9 @@
 
 #include "ir/text.h"
 #include "ops/ops.h"
+#include "passes/fuse/fuse.h"
+
+#include <tilewright/base/error.h>
 
 #include <gtest/gtest.h>
 
@@ -62,6 +65,29 @@ TEST(GroupPlans, ServeOtherGraphsToo) {
   ASSERT_TRUE(std::holds_alternative<PlannedGroup>(plan));
   EXPECT_EQ(viewed(std::get<PlannedGroup>(plan).lowered), (std::set<ir::NodeId>{1, 2, 4}));
   EXPECT_EQ(plans.work().programs, 1U);
+}
+
+// A product and a sum in one kernel.
+double predicted_unless_both(const tile::Kernel& kernel, const tile::Target&) {
+  bool multiplies = false, reduces = false;
+  tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+    multiplies = multiplies || (op.kind == tile::OpKind::apply && op.prim == tile::Prim::mul);
+    reduces = reduces || op.kind == tile::OpKind::reduce;
+  });
+  if (multiplies && reduces) throw Error("too much for one kernel");
+  return 1;
+}
+
+TEST(GroupPlans, SayWhyAKernelCannotBeWritten) {
+  const ir::Graph graph = ir::parse(kTwoSums, ops::all_ops()).value();
+  tile::Target target;
+  target.predicted_us = predicted_unless_both;
+  const Fusion fusion = fuse(graph, target);
+  ASSERT_FALSE(fusion.not_fused.empty());
+  for (const NotFused& pair : fusion.not_fused) {
+    EXPECT_EQ(pair.refusal.kind(), Refusal::not_written);
+    EXPECT_EQ(explain(pair.refusal), "the kernel cannot be written: too much for one kernel");
+  }
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The search for stored values that their readers compute again in less time.
 #include "passes/fuse/recompute_outputs.h"
 
 #include "passes/fuse/group_maker.h"

@@ -1,3 +1,4 @@
+// Orders in which runs of neighbouring axes are reduced, and the one that is predicted to be fastest.
 #include "passes/fuse/separated_axes.h"
 
 #include "ir/op.h"
@@ -70,9 +71,9 @@ Value reduced(const Node& n, Value x, const std::vector<AxisList>& steps) {
   return rounded ? ops::cast(x, n.type.dtype) : x;
 }
 
-class Splitter {
+class ReductionSplitter {
  public:
-  Splitter(const Graph& graph, const tile::Target& target)
+  ReductionSplitter(const Graph& graph, const tile::Target& target)
       : graph_(graph), users_(graph.users()), plans_(target) {}
 
   // The axes of each reduction that one becomes; none where it stays whole.
@@ -97,8 +98,8 @@ class Splitter {
     return elements * 4 <= plans_.target().row_bytes;
   }
 
-  // Whether the result meets what was reduced, as a norm's does; or what is reduced was made with such a
-  // result.
+  // Whether a later node reads both the reduction's result and what was reduced, as a norm does; or what is
+  // reduced was itself made with the result of another reduction. One kernel then holds it for both uses.
   bool meets_again(NodeId reduction) const {
     std::vector<bool> follows(static_cast<std::size_t>(graph_.size()), false), seen = follows;
     follows[static_cast<std::size_t>(reduction)] = true;
@@ -167,7 +168,7 @@ class Splitter {
 
 Graph with_separated_axes(const Graph& graph, const tile::Target& target) {
   if (target.predicted_us == nullptr || target.any_size) return graph;
-  Splitter splitter(graph, target);
+  ReductionSplitter splitter(graph, target);
   std::map<const Node*, std::vector<AxisList>> split;
   const std::vector<bool> live = graph.live();
   for (NodeId id = 0; id < graph.size(); ++id)

@@ -1,3 +1,4 @@
+// A long scan as scans of blocks, a scan of the blocks' totals, and what combines the two.
 #include "passes/graph/long_scans.h"
 
 #include "ops/functions.h"

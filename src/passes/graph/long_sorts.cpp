@@ -1,3 +1,4 @@
+// A long sort as sorts of runs, which are merged two by two.
 #include "passes/graph/long_sorts.h"
 
 #include "ops/functions.h"

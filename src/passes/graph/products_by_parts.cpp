@@ -1,3 +1,4 @@
+// An f32 product as three of narrower parts, where these are predicted to take less time.
 #include "passes/graph/products_by_parts.h"
 
 #include "ops/composites.h"

@@ -1,3 +1,4 @@
+// Products are cut into parts where the target gains by it, and nowhere else.
 #include "passes/graph/products_by_parts.h"
 
 #include "ir/op.h"

@@ -1,3 +1,4 @@
+// A copy of a graph, node by node, in which a function may write others.
 #include "passes/graph/replace_nodes.h"
 
 #include "ir/op.h"

@@ -137,8 +137,8 @@ Replacement where_decided(const Candidate& n) {
   return {};
 }
 
-// Where a mask leaves scaled scores, the factor waits: exponentials take it in, and a row's largest is scaled
-// once (print_exp.cpp).
+// Where a mask leaves scaled scores, the factor waits: backends that compute exponentials as powers of two
+// multiply by it anyway, and a row's largest is scaled once.
 Replacement scale_what_is_chosen(const Candidate& n) {
   if (!n.is(ops::kWhere) || !is_float(n.type.dtype)) return {};
   const auto other = constant_of(n.x[2]);

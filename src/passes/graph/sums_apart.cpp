@@ -1,3 +1,4 @@
+// The search for sums of products over a batch, and the graph that has them as nodes of their own.
 #include "passes/graph/sums_apart.h"
 
 #include "ops/functions.h"

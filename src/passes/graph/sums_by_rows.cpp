@@ -1,3 +1,4 @@
+// A sum over all axes as a sum along the rows, and one of what that leaves.
 #include "passes/graph/sums_by_rows.h"
 
 #include "ir/op.h"

@@ -1,3 +1,4 @@
+// Sums over all axes follow the rows where something of these rows was reduced before.
 #include "passes/graph/sums_by_rows.h"
 
 #include "ir/op.h"

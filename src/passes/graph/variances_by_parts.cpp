@@ -1,3 +1,4 @@
+// Counts, means and squares of parts of a row, and the formula that joins them.
 #include "passes/graph/variances_by_parts.h"
 
 #include "ir/op.h"

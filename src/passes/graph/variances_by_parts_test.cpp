@@ -1,3 +1,4 @@
+// Variances of long rows are joined from parts, and are the same.
 #include "passes/graph/variances_by_parts.h"
 
 #include "ir/op.h"

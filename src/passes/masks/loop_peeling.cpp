@@ -44,9 +44,9 @@ bool acts(const Op& op) {
          op.kind == OpKind::yield;
 }
 
-class Splitter {
+class LoopSplitter {
  public:
-  Splitter(const Kernel& kernel, std::span<const KnownBlocks> known)
+  LoopSplitter(const Kernel& kernel, std::span<const KnownBlocks> known)
       : source_(kernel), known_(known), out_(kernel) {}
 
   Kernel run() {
@@ -285,7 +285,7 @@ class Splitter {
 }  // namespace
 
 Kernel peel_masked_loops(const Kernel& kernel, std::span<const KnownBlocks> known) {
-  return Splitter(kernel, known).run();
+  return LoopSplitter(kernel, known).run();
 }
 
 }  // namespace tilewright::passes

@@ -23,9 +23,9 @@ struct Positions {
 // Each of these is at most 0.
 using Needs = std::vector<Affine>;
 
-class Finder {
+class UnmaskedBlockFinder {
  public:
-  Finder(const Kernel& kernel, const Op& loop, std::span<const KnownBlocks> known)
+  UnmaskedBlockFinder(const Kernel& kernel, const Op& loop, std::span<const KnownBlocks> known)
       : kernel_(kernel), loop_(loop), known_(known), table_(kernel, tile::known_statically(kernel)) {
     for (const Op& op : kernel.body.ops) {
       if (&op == &loop) break;
@@ -214,7 +214,7 @@ class Finder {
 
 UnmaskedBlocks find_unmasked_blocks(const Kernel& kernel, const Op& loop,
                                     std::span<const KnownBlocks> known) {
-  return Finder(kernel, loop, known).run();
+  return UnmaskedBlockFinder(kernel, loop, known).run();
 }
 
 }  // namespace tilewright::passes

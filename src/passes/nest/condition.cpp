@@ -57,9 +57,9 @@ Condition not_positive(const Linear& d, const Extents& extents) {
   return {.kind = Kind::not_positive, .expression = d.expression, .values = d.values, .summed = d.summed};
 }
 
-class Reader {
+class ConditionReader {
  public:
-  Reader(const ir::Graph& graph, const LoopNest& nest)
+  ConditionReader(const ir::Graph& graph, const LoopNest& nest)
       : graph_(graph), nest_(nest), depends_(dependence(nest)), axes_(tile_variables()) {
     if (nest.has_dots()) dot_ = dot_axes(nest);
   }
@@ -281,7 +281,7 @@ class Reader {
 };
 
 // Where each expr's value is used by an output.
-std::vector<Condition> used_at(const Reader& reader, const ir::Graph& graph, const LoopNest& nest) {
+std::vector<Condition> used_at(const ConditionReader& reader, const ir::Graph& graph, const LoopNest& nest) {
   std::vector<Condition> used(nest.exprs.size(), of_kind(Kind::never));
   const auto use = [&](int s, const Condition& at) {
     Condition& all = used[static_cast<std::size_t>(s)];
@@ -403,16 +403,16 @@ Condition without_reduced(const Condition& c, const LoopNest& nest) {
 }
 
 Condition condition_of(const ir::Graph& graph, const LoopNest& nest, int expr) {
-  return Reader(graph, nest).condition(expr);
+  return ConditionReader(graph, nest).condition(expr);
 }
 
 Condition may_differ(const ir::Graph& graph, const LoopNest& nest, int expr, tile::Number value) {
   const bool real = is_float(nest.exprs[static_cast<std::size_t>(expr)].dtype);
-  return Reader(graph, nest).may_differ(expr, real ? value.f : static_cast<double>(value.i));
+  return ConditionReader(graph, nest).may_differ(expr, real ? value.f : static_cast<double>(value.i));
 }
 
 Condition needed(const ir::Graph& graph, const LoopNest& nest, const std::vector<int>& reductions) {
-  Reader reader(graph, nest);
+  ConditionReader reader(graph, nest);
   const std::vector<Condition> used = used_at(reader, graph, nest);
   Condition out = of_kind(Kind::never);
   for (int s : reductions) {

@@ -1,3 +1,4 @@
+// Rows, columns and depth of a dot, told by which operands depend on a variable.
 #include "passes/nest/dot_axes.h"
 
 #include <tilewright/base/error.h>

@@ -1,4 +1,5 @@
-// By the structure of index expressions: remainders where the page begins, quotients in what picks it.
+// Pages are found by the form of index expressions: the remainder of a position is its place in a page, and
+// the quotient picks the page from the table.
 #include "passes/nest/pages.h"
 
 #include "passes/nest/dot_axes.h"

@@ -1,11 +1,9 @@
 // Names and sentences of refusals.
 #include "passes/nest/refusal.h"
 
-#include <cstddef>
-
 namespace tilewright::passes {
 
-std::string_view name(Refusal refusal) {
+std::string_view name(const Refusal& refusal) {
   constexpr std::string_view names[] = {"none",
                                         "would_cycle",
                                         "shapes_differ",
@@ -20,11 +18,12 @@ std::string_view name(Refusal refusal) {
                                         "no_time_saved",
                                         "too_many_operands",
                                         "too_long",
-                                        "keeps_memory"};
-  return names[static_cast<std::size_t>(refusal)];
+                                        "keeps_memory",
+                                        "not_written"};
+  return names[refusal.kind()];
 }
 
-std::string_view explain(Refusal refusal) {
+std::string explain(const Refusal& refusal) {
   constexpr std::string_view texts[] = {
       "fused",
       "each needs the other's result through a third kernel",
@@ -41,8 +40,11 @@ std::string_view explain(Refusal refusal) {
       "the kernel would take more views than a launch allows",
       "one kernel of both would be too long: what is read in several places is computed in each",
       "they have little in common, and as one kernel would need large values of both at once",
+      "the kernel cannot be written",
   };
-  return texts[static_cast<std::size_t>(refusal)];
+  std::string text(texts[refusal.kind()]);
+  if (!refusal.error().empty()) text.append(": ").append(refusal.error());
+  return text;
 }
 
 }  // namespace tilewright::passes

@@ -1,3 +1,4 @@
+// The loop that gives temporaries up, one after another, until the plan fits its budget.
 #include "passes/plan/fit_memory.h"
 
 #include "passes/plan/kernel_prices.h"

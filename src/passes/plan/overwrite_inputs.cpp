@@ -17,6 +17,7 @@
 #include <numeric>
 #include <optional>
 #include <queue>
+#include <string_view>
 #include <utility>
 
 namespace tilewright::passes {
@@ -28,6 +29,13 @@ using tile::PlanStep;
 namespace {
 
 std::size_t place(int i) { return static_cast<std::size_t>(i); }
+
+// What stands against one memory for two buffers, as a sentence: empty where nothing does.
+struct Obstacle {
+  std::string why;
+  bool names_kernel = false;  // the sentence says which kernel, and so tells users more than others do
+  bool is_there() const { return !why.empty(); }
+};
 
 class Overwriter {
  public:
@@ -51,18 +59,18 @@ class Overwriter {
   }
 
   Overwriting grant(const Overwrite& wish) {
-    if (wish.output >= 0) return {wish, why_not(wish)};
-    Overwriting found{wish, "no output has its size and type"};
+    if (wish.output >= 0) return {wish, obstacle(wish).why};
+    Obstacle told{"no output has its size and type"};
     for (const int output : fitting(wish.inputs.front())) {
-      std::string why = why_not({output, wish.inputs});
-      if (why.empty()) return {{output, wish.inputs}, ""};
-      if (!found.why_not.starts_with("kernel")) found.why_not = std::move(why);
+      Obstacle found = obstacle({output, wish.inputs});
+      if (!found.is_there()) return {{output, wish.inputs}, ""};
+      if (!told.names_kernel) told = std::move(found);
     }
-    return found;
+    return {wish, std::move(told.why)};
   }
 
  private:
-  std::string why_not(const Overwrite& wish) {
+  Obstacle obstacle(const Overwrite& wish) {
     const int output = buffer(PlanBuffer::Role::output, wish.output);
     std::vector<int> inputs;
     inputs.reserve(wish.inputs.size());
@@ -70,13 +78,13 @@ class Overwriter {
     const PlanBuffer& to = plan_.buffers[place(output)];
     for (int i : inputs) {
       const PlanBuffer& from = plan_.buffers[place(i)];
-      if (from.dtype != to.dtype || from.elements != to.elements) return "it has another size or type";
-      if (memory_[place(i)] != i) return "another output is written there";
+      if (from.dtype != to.dtype || from.elements != to.elements) return {"it has another size or type"};
+      if (memory_[place(i)] != i) return {"another output is written there"};
     }
-    std::string why = lay(output, inputs);
-    if (why.empty())
+    Obstacle found = lay(output, inputs);
+    if (!found.is_there())
       for (int i : inputs) memory_[place(i)] = output;
-    return why;
+    return found;
   }
 
   // What an arena must shrink by for a kernel to be changed: one that only reads an operand has more ways to
@@ -119,7 +127,8 @@ class Overwriter {
       for (std::size_t v = 0; v < plan_.steps[s].views.size(); ++v)
         if (const int b = plan_.steps[s].views[v].buffer; b == from || b == to)
           views.push_back(static_cast<int>(v));
-      if (why_not_merged(plan_.steps[s], views).empty()) return Succession{s, from, to, std::move(views)};
+      if (!obstacle_to_merging(plan_.steps[s], views).is_there())
+        return Succession{s, from, to, std::move(views)};
     }
     return std::nullopt;
   }
@@ -178,7 +187,7 @@ class Overwriter {
   bool merge_temporary(int from, int to) {
     const PlanBuffer &a = plan_.buffers[place(from)], &b = plan_.buffers[place(to)];
     if (a.role != PlanBuffer::Role::temporary || a.dtype != b.dtype || a.elements != b.elements) return false;
-    if (!lay(to, {from}).empty()) return false;
+    if (lay(to, {from}).is_there()) return false;
     plan_.steps = with_buffer(std::move(plan_.steps), from, to);
     return true;
   }
@@ -213,7 +222,7 @@ class Overwriter {
   }
 
   // Nothing is changed where there is a reason against it.
-  std::string lay(int output, const std::vector<int>& inputs) {
+  Obstacle lay(int output, const std::vector<int>& inputs) {
     const auto is_input = [&](int b) { return std::find(inputs.begin(), inputs.end(), b) != inputs.end(); };
     std::vector<std::size_t> steps;  // all but copies of the input to itself
     std::vector<std::map<int, StepUse>> used;
@@ -238,7 +247,7 @@ class Overwriter {
       const bool reads = of_inputs(&StepUse::read);
       if (of_inputs(&StepUse::written)) {
         // As where two blocks are placed in one tensor: the first is placed in its memory by now.
-        if (copied) return "what is copied is written again behind the copy";
+        if (copied) return {"what is copied is written again behind the copy"};
         makers.push_back(steps.size());
       }
       if (used.back().count(output)) users.push_back(steps.size());
@@ -250,7 +259,7 @@ class Overwriter {
       for (std::size_t v = 0; v < step.views.size(); ++v)
         if (step.views[v].buffer == output || is_input(step.views[v].buffer))
           views.push_back(static_cast<int>(v));
-      if (std::string why = why_not_merged(step, views); !why.empty()) return why;
+      if (Obstacle found = obstacle_to_merging(step, views); found.is_there()) return found;
       merged.push_back({s, std::move(views)});
     }
     const std::optional<std::vector<std::size_t>> order =
@@ -264,25 +273,28 @@ class Overwriter {
     const bool moved = !std::is_sorted(chosen.begin(), chosen.end());
     for (std::size_t s : chosen) ordered.push_back(plan_.steps[s]);
     if (moved)
-      if (std::string why = grows(ordered, output); !why.empty()) return why;
+      if (Obstacle found = growth(ordered, output); found.is_there()) return found;
     for (const auto& [s, views] : merged) {
       const auto at = std::find(chosen.begin(), chosen.end(), s) - chosen.begin();
       merge(ordered[static_cast<std::size_t>(at)], views);
     }
     plan_.steps = std::move(ordered);
-    return "";
+    return {};
   }
 
   const std::string& kernel_name(const PlanStep& step) const {
     return plan_.kernels[place(step.kernel)].name;
   }
 
-  std::string why_not_merged(const PlanStep& step, const std::vector<int>& views) const {
+  Obstacle obstacle_to_merging(const PlanStep& step, const std::vector<int>& views) const {
+    const auto of_kernel = [&](std::string_view why) {
+      return Obstacle{fmt::format("kernel {} {}", kernel_name(step), why), true};
+    };
     for (int v : views)
       if (step.views[place(v)].offset != step.views[place(views[0])].offset)
-        return fmt::format("kernel {} reads it at another place than it writes", kernel_name(step));
+        return of_kernel("reads it at another place than it writes");
     const std::string why = why_not_same_memory(plan_.kernels[place(step.kernel)], step.scalars, views);
-    return why.empty() ? "" : fmt::format("kernel {} {}", kernel_name(step), why);
+    return why.empty() ? Obstacle{} : of_kernel(why);
   }
 
   void merge(PlanStep& step, const std::vector<int>& views) {
@@ -353,14 +365,16 @@ class Overwriter {
   }
 
   // A launch that reads the input and waits for what writes there.
-  std::string late_reader(const std::vector<std::size_t>& steps, const std::vector<std::size_t>& readers,
-                          const std::vector<std::size_t>& writers) const {
-    const auto text = [&](std::size_t at) {
-      const PlanStep& step = plan_.steps[steps[at]];
-      return step.kind == PlanStep::Kind::launch ? "kernel " + kernel_name(step) : std::string("a copy");
+  Obstacle late_reader(const std::vector<std::size_t>& steps, const std::vector<std::size_t>& readers,
+                       const std::vector<std::size_t>& writers) const {
+    const auto step = [&](std::size_t at) -> const PlanStep& { return plan_.steps[steps[at]]; };
+    const auto text = [&](const PlanStep& s) {
+      return s.kind == PlanStep::Kind::launch ? "kernel " + kernel_name(s) : std::string("a copy");
     };
-    return fmt::format("{} reads it and waits for {}, which writes there", text(readers.back()),
-                       text(writers.front()));
+    const PlanStep& reader = step(readers.back());
+    return {fmt::format("{} reads it and waits for {}, which writes there", text(reader),
+                        text(step(writers.front()))),
+            reader.kind == PlanStep::Kind::launch};
   }
 
   Index arena(const std::vector<PlanStep>& steps) const {
@@ -370,11 +384,12 @@ class Overwriter {
   }
 
   // Launches in another order keep temporaries longer, perhaps for more than the output's own memory.
-  std::string grows(const std::vector<PlanStep>& ordered, int output) const {
+  Obstacle growth(const std::vector<PlanStep>& ordered, int output) const {
     const PlanBuffer& to = plan_.buffers[place(output)];
     const Index saved = to.elements * static_cast<Index>(size_bytes(to.dtype));
     const Index more = arena(ordered) - arena(plan_.steps);
-    return more <= saved ? "" : fmt::format("its readers first would take {} B more of temporaries", more);
+    if (more <= saved) return {};
+    return {fmt::format("its readers first would take {} B more of temporaries", more)};
   }
 
   Plan& plan_;

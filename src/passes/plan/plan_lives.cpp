@@ -1,3 +1,4 @@
+// First and last uses of buffers, and the most bytes that are alive between two steps.
 #include "passes/plan/plan_lives.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Launches that make a given-up temporary again, and the search for the one that costs least.
 #include "passes/plan/repeat_launches.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Kernels compared without their numbers, and the one with parameters that takes their place.
 #include "passes/plan/shared_numbers.h"
 
 #include "passes/plan/kernel_pair.h"

@@ -1,3 +1,4 @@
+// Kernels compared without their names, and names taken over from the first of equal ones.
 #include "passes/plan/shared_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Buffers of a step by what is read and written, for all kinds of steps.
 #include "passes/plan/step_buffers.h"
 
 namespace tilewright::passes {

@@ -1,3 +1,4 @@
+// The search for comparisons of a value with its own extreme, through views.
 #include "passes/store/compared_extremes.h"
 
 #include "ops/rows.h"

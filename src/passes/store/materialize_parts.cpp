@@ -1,3 +1,4 @@
+// A product's graph by itself with its loop nest, and views moved to other memory.
 #include "passes/store/materialize_parts.h"
 
 #include "ops/functions.h"

@@ -1,3 +1,4 @@
+// Weights of views, and copies where one grows past the bound.
 #include "passes/store/view_weights.h"
 
 #include "ir/op.h"

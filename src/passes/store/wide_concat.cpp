@@ -1,3 +1,4 @@
+// Parts of a wide concat are put together a few at a time, as copies in memory, until few are left.
 #include "passes/store/wide_concat.h"
 
 #include "ops/functions.h"

@@ -1,4 +1,4 @@
-// By the structure of a choice: a bool, the block, a zero.
+// Blocks that are partly zeros are found by the form of a choice: a bool, the block, a zero.
 #include "passes/tiling/kept_block.h"
 
 #include "passes/tiling/b2b_tiles.h"

@@ -1,4 +1,5 @@
-// Blocks by the cycles of packing, multiplying and storing; few rows by what streams.
+// Edges of blocks are chosen by the cycles of packing, multiplying and storing; those of products of few rows
+// by the bytes that stream past.
 #include "passes/tiling/packed_tiles.h"
 
 #include "passes/tiling/any_size_edge.h"

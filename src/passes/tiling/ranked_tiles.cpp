@@ -1,3 +1,4 @@
+// Tiles in the order of their predicted times, and the best of each kind.
 #include "passes/tiling/ranked_tiles.h"
 
 #include <algorithm>

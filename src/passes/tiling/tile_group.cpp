@@ -1,4 +1,4 @@
-// The form, then its tiles, then their cost.
+// A group becomes a plan in three steps: the form of its loop nest, then tiles, then their cost.
 #include "passes/tiling/tile_group.h"
 
 #include "passes/tiling/choose_tiles.h"

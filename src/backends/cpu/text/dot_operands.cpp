@@ -15,9 +15,9 @@ using tile::ValueId;
 
 namespace {
 
-class Finder {
+class DotOperandFinder {
  public:
-  explicit Finder(const Kernel& kernel)
+  explicit DotOperandFinder(const Kernel& kernel)
       : kernel_(kernel),
         ranges_(printer::value_ranges(kernel)),
         uses_(tile::view_uses(kernel)),
@@ -77,6 +77,6 @@ class Finder {
 
 }  // namespace
 
-std::set<ValueId> dot_operands_in_place(const Kernel& kernel) { return Finder(kernel).run(); }
+std::set<ValueId> dot_operands_in_place(const Kernel& kernel) { return DotOperandFinder(kernel).run(); }
 
 }  // namespace tilewright::cpu

@@ -1,3 +1,5 @@
+// The loop plan of a back-to-back matmul: fills and sums that products make unnecessary are taken out of the
+// element loops, which are cut into parts.
 #include "backends/cuda/analysis/b2b_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// What a loop of dots is taken apart into: the loads behind its operands, what is computed on them, and
+// which tile each dot adds to.
 #include "backends/cuda/analysis/dot_loop.h"
 
 #include <gtest/gtest.h>

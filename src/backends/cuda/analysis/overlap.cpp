@@ -1,3 +1,4 @@
+// Whether a printed kernel waits for the one before it.
 #include "backends/cuda/analysis/overlap.h"
 
 namespace tilewright::cuda {

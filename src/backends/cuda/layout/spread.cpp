@@ -1,3 +1,4 @@
+// Spreads of values over threads, and the bytes of shared memory that exchanges between threads take.
 #include "backends/cuda/layout/spread.h"
 
 #include <algorithm>

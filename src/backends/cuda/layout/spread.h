@@ -6,7 +6,7 @@
 
 namespace tilewright::cuda {
 
-// Like what part of the loop's frame a value is spread whose axes walk these axes of the loop.
+// The part of a loop's frame over which a value is spread, by the axes of the loop that its own axes walk.
 Part spread_of(const printer::ElementLoop& loop, ThreadLayout layout, const std::vector<int>& axes);
 
 // Where a loop of `place` puts what it reduces along an axis of its side.

@@ -1,3 +1,5 @@
+// The search for loads that may be copied ahead: vectors of views that nobody writes, from places that follow
+// from program ids and arguments.
 #include "backends/cuda/layout/staging.h"
 
 #include "backends/cuda/analysis/access.h"
@@ -15,9 +17,9 @@ using tile::ValueId;
 
 namespace {
 
-class Finder {
+class StagedLoadFinder {
  public:
-  Finder(const LayoutInput& input, const Layouts& layouts)
+  StagedLoadFinder(const LayoutInput& input, const Layouts& layouts)
       : input_(input),
         layouts_(layouts),
         uses_(tile::view_uses(input.kernel)),
@@ -112,7 +114,7 @@ class Finder {
 }  // namespace
 
 std::vector<StagedLoad> find_staged_loads(const LayoutInput& input, const Layouts& layouts) {
-  return Finder(input, layouts).run();
+  return StagedLoadFinder(input, layouts).run();
 }
 
 }  // namespace tilewright::cuda

@@ -1,3 +1,4 @@
+// The steps of a round that run beside its last product, and those that must wait for it.
 #include "backends/cuda/plan/b2b_rounds.h"
 
 #include "backends/cuda/analysis/b2b_plan.h"

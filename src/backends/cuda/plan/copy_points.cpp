@@ -1,3 +1,5 @@
+// Copy points of a loop stand before products that read a block for the first time in a round; a block is
+// copied again at the point behind its last reader.
 #include "backends/cuda/plan/copy_points.h"
 
 #include "backends/cuda/plan/refusal.h"

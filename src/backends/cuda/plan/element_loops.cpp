@@ -40,9 +40,9 @@ bool scans(const ElementLoop& loop) {
 // Whether a load sees anything but zeros outside of its view.
 bool fills_with_numbers(const Op& load) { return load.bounded && !(load.number == tile::Number()); }
 
-class Planner {
+class ElementLoopPlanner {
  public:
-  Planner(const ElementsInput& input, ElementLoops& out)
+  ElementLoopPlanner(const ElementsInput& input, ElementLoops& out)
       : kernel_(input.kernel),
         schedule_(input.schedule),
         plan_(input.plan),
@@ -315,6 +315,8 @@ class Planner {
 
 }  // namespace
 
-Status plan_elements(const ElementsInput& input, ElementLoops& loops) { return Planner(input, loops).run(); }
+Status plan_elements(const ElementsInput& input, ElementLoops& loops) {
+  return ElementLoopPlanner(input, loops).run();
+}
 
 }  // namespace tilewright::cuda

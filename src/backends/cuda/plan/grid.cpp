@@ -1,3 +1,4 @@
+// Numbers of programs along an axis of a grid, and the axes whose numbers only a launch knows.
 #include "backends/cuda/plan/grid.h"
 
 namespace tilewright::cuda {

@@ -39,26 +39,32 @@ Part spread_of(const PrintedLoop& loop, const std::vector<int>& axes) {
   return cuda::spread_of(*loop.plan, loop.layout, axes);
 }
 
-std::string row_text(const PrintedLoop& loop) {
+TypedText row_of(const PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
-  if (f.rows == 1) return "0";
+  const auto name = [](std::string text) { return TypedText{std::move(text), "i32"}; };
+  const auto sum = [](std::string text) { return TypedText{std::move(text), "i32", 1, Binding::sum}; };
+  const std::string& g = loop.thread.g;
+  if (f.rows == 1) return name("0");
   if (f.map == RowMap::mma)
-    return f.row_steps() == 2
-               ? fmt::format("r * 8 + {}", loop.thread.g)
-               : fmt::format("r / 2 * {} + r % 2 * 8 + {}", 2 * Index{f.groups}, loop.thread.g);
-  if (f.row_groups() == 1) return f.row_steps() == 1 ? "0" : "r";
-  if (f.map == RowMap::runs && f.row_steps() > 1)
-    return fmt::format("{} * {} + r", loop.thread.g, f.row_steps());
-  return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.row_groups(), loop.thread.g);
+    return sum(f.row_steps() == 2 ? fmt::format("r * 8 + {}", g)
+                                  : fmt::format("r / 2 * {} + r % 2 * 8 + {}", 2 * Index{f.groups}, g));
+  if (f.row_groups() == 1) return name(f.row_steps() == 1 ? "0" : "r");
+  if (f.map == RowMap::runs && f.row_steps() > 1) return sum(fmt::format("{} * {} + r", g, f.row_steps()));
+  return f.row_steps() == 1 ? name(g) : sum(fmt::format("r * {} + {}", f.row_groups(), g));
 }
 
-std::string col_text(const PrintedLoop& loop) {
+TypedText col_of(const PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
-  const std::string t =
-      f.col_steps() == 1 ? loop.thread.t : fmt::format("(c * {} + {})", f.row_threads(), loop.thread.t);
-  if (f.vector > 1) return fmt::format("{} * {}", t, f.vector);
-  return f.col_steps() == 1 ? t : fmt::format("c * {} + {}", f.row_threads(), loop.thread.t);
+  const std::string sum = fmt::format("c * {} + {}", f.row_threads(), loop.thread.t);
+  if (f.vector > 1)
+    return {fmt::format("{} * {}", f.col_steps() == 1 ? loop.thread.t : fmt::format("({})", sum), f.vector),
+            "i32", 1, Binding::product};
+  if (f.col_steps() == 1) return {loop.thread.t, "i32"};
+  return {sum, "i32", 1, Binding::sum};
 }
+
+std::string row_text(const PrintedLoop& loop) { return row_of(loop).text; }
+std::string col_text(const PrintedLoop& loop) { return col_of(loop).text; }
 
 bool is_inner_sum(const PrintedLoop& loop, std::size_t i) {
   return std::any_of(loop.inner.begin(), loop.inner.end(), [&](const InnerProduct& p) {

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/layout/spread.h"
 #include "backends/cuda/plan/element_loops.h"
+#include "backends/cuda/print/text.h"
 #include "backends/printer/index_text.h"
 #include "backends/printer/loop_plan.h"
 
@@ -14,13 +15,6 @@
 #include <vector>
 
 namespace tilewright::cuda {
-
-// An expression and the C++ type it has ("i32" for an i64 that is known to fit).
-struct TypedText {
-  std::string text;
-  std::string type;
-  int operations = 0;  // in the text, names and elements of arrays being none
-};
 
 // An array that holds one value spread over the threads.
 struct Registers {
@@ -89,8 +83,10 @@ bool is_array(const printer::Instr& in);                    // its registers hol
 bool is_inner_sum(const PrintedLoop& loop, std::size_t i);  // tensor cores sum it
 bool loaded_by_piece(const PrintedLoop& loop, Part part);
 
-std::string row_text(const PrintedLoop& loop);  // the row that r names
-std::string col_text(const PrintedLoop& loop);  // the first column of the vector that c names
+TypedText row_of(const PrintedLoop& loop);  // that r names
+TypedText col_of(const PrintedLoop& loop);  // the first one of the vector that c names
+std::string row_text(const PrintedLoop& loop);
+std::string col_text(const PrintedLoop& loop);
 // How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
 std::string row_step_text(const TileFrame& frame, const std::function<std::string(Index)>& scaled);
 

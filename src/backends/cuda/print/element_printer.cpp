@@ -182,7 +182,7 @@ void ElementPrinter::print_row_body(PrintedLoop& loop) {
   if (guard) {
     const bool last_step_alone = loop.frame.row_steps() > 1 && loop.frame.map != RowMap::runs;
     const std::string steps = last_step_alone ? fmt::format("r < {} || ", loop.frame.row_steps() - 1) : "";
-    out_.open("if ({}{} < {})", steps, row_text(loop), loop.frame.rows);
+    out_.open_if_needed("if ({}{} < {})", steps, row_text(loop), loop.frame.rows);
   }
   print_at(loop, Level::row);
   print_exp_offsets(loop);
@@ -202,7 +202,7 @@ void ElementPrinter::print_columns(PrintedLoop& loop) {
   const bool guard = f.ragged_cols() && f.whole_vectors();
   if (guard) {
     const std::string steps = f.col_steps() > 1 ? fmt::format("c < {} || ", f.col_steps() - 1) : "";
-    out_.open("if ({}{} < {})", steps, col_text(loop), f.cols);
+    out_.open_if_needed("if ({}{} < {})", steps, col_text(loop), f.cols);
   }
   print_column_body(loop);
   if (guard) out_.close();
@@ -253,7 +253,7 @@ void ElementPrinter::print_vector_elements(PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   if (f.vector > 1) out_.unrolled("v", f.vector);
   const bool guard = f.ragged_cols() && !f.whole_vectors();
-  if (guard) out_.open("if ({}{} < {})", col_text(loop), f.vector > 1 ? " + v" : "", f.cols);
+  if (guard) out_.open_if_needed("if ({}{} < {})", col_text(loop), f.vector > 1 ? " + v" : "", f.cols);
   print_at(loop, Level::element);
   if (guard) out_.close();
   if (f.vector > 1) out_.close();
@@ -272,7 +272,7 @@ void ElementPrinter::print_column_body(PrintedLoop& loop) {
   if (elements) {
     const auto inside = vector_test(loop);
     if (inside) {
-      out_.open("if ({})", *inside);
+      out_.open_if_needed("if ({})", *inside);
       print_vector_elements(loop);
       out_.close_else();
       outside_ = true;
@@ -332,7 +332,8 @@ void ElementPrinter::guard_known_mask(const Op& op, std::vector<TypedText>& oper
   if (known == known_masks_->end()) return;
   TypedText& test =
       operands[op.prim == tile::Prim::select ? 0U : static_cast<std::size_t>(1 - known->second)];
-  test.text = fmt::format("!masked || {}", wrapped_below(test.text, 4));
+  test.text = fmt::format("!masked || {}", wrapped_below(test, Binding::equality));
+  test.binds = Binding::either;
 }
 
 void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
@@ -342,22 +343,23 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   TypedText& value = loop.values[i];
   const std::string type = expressions_.type_of(in.value);
   if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load) {
-    if (loop.arrays[i].layout.part == Part::one || loop.arrays[i].layout.part == Part::rows)
-      value = {registers_.at(loop.arrays[i]), loop.arrays[i].type};
-    if (value.type.empty())
-      value = {registers_.element(loop.arrays[i]),
-               loop.arrays[i].type};  // narrow vectors: see print_vector_heads
+    const Registers& array = loop.arrays[i];
+    const Binding binds = array.staged ? Binding::prefix : Binding::name;
+    if (array.layout.part == Part::one || array.layout.part == Part::rows)
+      value = {registers_.at(array), array.type, 0, binds};
+    if (value.type.empty())  // narrow vectors: see print_vector_heads
+      value = {registers_.element(array), array.type, 0, binds};
     return;
   }
   if (in.op->kind == OpKind::constant) {
-    value = {literal(kernel_.type(in.value).dtype, in.op->number), type};
+    value = literal_text(kernel_.type(in.value).dtype, in.op->number, type);
     return;
   }
   if (in.op->kind == OpKind::arange) {
     const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
-    std::string text = side < 0 ? "0" : side == 0 ? row_text(loop) : col_text(loop);
-    if (side == 1 && loop.frame.vector > 1) text += " + v";
-    value = {text, "i32", side < 0 ? 0 : 1};
+    value = side < 0 ? TypedText{"0", "i32"} : side == 0 ? row_of(loop) : col_of(loop);
+    if (side == 1 && loop.frame.vector > 1) value = {value.text + " + v", "i32", 1, Binding::sum};
+    value.operations = side < 0 ? 0 : 1;
     return;
   }
   std::vector<TypedText> operands;
@@ -367,7 +369,7 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
     need("philox");
     out_.line("if (v % 4 == 0) {} = philox(u64({}), u64({}) >> 2);", loop.outputs[i], operands[0].text,
               operands[1].text);
-    value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), "i64"};
+    value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), "i64", 0, Binding::call};
     return;
   }
   if (analysis_.gathers_vector(loop, i)) {
@@ -378,7 +380,7 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
     need("math_fast");
     const Instr& inner = loop.plan->body[*tanh];
     const TypedText x = operand(loop, inner.operands[0]);
-    value = {fmt::format("fast::one_plus_tanh({})", x.text), "f32", x.operations + 1};
+    value = {fmt::format("fast::one_plus_tanh({})", x.text), "f32", x.operations + 1, Binding::call};
   } else if (const auto test = column_test(loop, in)) {
     value = column_test_text(loop, *test);
   } else if (const auto below = analysis_.exp_below(loop, in)) {
@@ -396,7 +398,7 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   const bool one_use = loop.uses[i] <= 1 && analysis_.level(loop, in) == Level::element;
   const bool short_enough = value.operations <= printer::kExpressionOperations || is_assigned(loop, i);
   if (one_use && !whole && short_enough) return;
-  if (value.text.find_first_of(" (") == std::string::npos) return;  // a name already
+  if (value.is_short()) return;
   const std::string name = out_.local(names_.hint(in.value));
   out_.line("const {} {} = {};", value.type, name, value.text);
   value = {name, value.type};

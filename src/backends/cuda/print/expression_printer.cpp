@@ -4,6 +4,7 @@
 #include "backends/printer/powers_below.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewright::cuda {
 
@@ -19,9 +20,13 @@ std::string ExpressionPrinter::type_of(ValueId v) const {
   return compute_type(dtype);
 }
 
+TypedText ExpressionPrinter::converted(const TypedText& e, const std::string& type) const {
+  if (e.type == type) return e;
+  return {fmt::format("{}({})", type, e.text), type, e.operations, Binding::call};
+}
+
 std::string ExpressionPrinter::as_type(const TypedText& e, const std::string& type) const {
-  if (e.type == type) return e.text;
-  return fmt::format("{}({})", type, e.text);
+  return converted(e, type).text;
 }
 
 TypedText ExpressionPrinter::scalar(ValueId v) {
@@ -56,7 +61,7 @@ TypedText ExpressionPrinter::op_expr(const Op& op, const std::vector<TypedText>&
       need("philox");
       return {fmt::format("i64(philox_word(u64({}), u64({})))", as_type(operands[0], "i64"),
                           as_type(operands[1], "i64")),
-              "i64"};
+              "i64", 0, Binding::call};
     default:
       TW_CHECK(false, "an op that is no expression");
   }
@@ -68,19 +73,23 @@ TypedText ExpressionPrinter::cast_expr(const Op& op, const TypedText& from) {
   const DType to = kernel_.type(op.results[0]).dtype, source = kernel_.type(op.operands[0]).dtype;
   const std::string type = type_of(op.results[0]);
   if (is_narrow_float(to)) {
-    if (source == DType::f32 && only_stored(op.results[0])) return {from.text, "f32"};
+    if (source == DType::f32 && only_stored(op.results[0])) return {from.text, "f32", 0, from.binds};
     if (source == to) return from;
     need("convert");
-    return {fmt::format("to_f32(cast<{}>({}))", element_type(to), from.text), "f32"};
+    return {fmt::format("to_f32(cast<{}>({}))", element_type(to), from.text), "f32", 0, Binding::call};
   }
-  if (from.type == type) return {from.text, type};
+  if (from.type == type) return from;
   if (is_bool(to))
-    return {fmt::format("{} != {}", wrapped(from.text), from.type == "f32" ? "0.0f" : "0"), "bool"};
-  if (from.type == "bool" || (from.type == "f32" && to == DType::f64))
-    return {fmt::format("{}({})", type, from.text), type};
+    return {fmt::format("{} != {}", wrapped(from), from.type == "f32" ? "0.0f" : "0"), "bool", 0,
+            Binding::equality};
+  if (from.type == "bool" || (from.type == "f32" && to == DType::f64)) return converted(from, type);
   need("convert");
   // An i64 that fits saturates as i64 does: it never reaches the limits.
-  return {fmt::format("cast<{}>({})", type, from.text), type};
+  return {fmt::format("cast<{}>({})", type, from.text), type, 0, Binding::prefix};
+}
+
+TypedText saturated(const TypedText& e) {
+  return {fmt::format("saturate_i32({})", e.text), "i32", e.operations, Binding::call};
 }
 
 // A number strictly inside i32 compares with any i64 as with its saturation.
@@ -99,7 +108,7 @@ TypedText ExpressionPrinter::apply_expr(const Op& op, const std::vector<TypedTex
               .accuracy = accuracy_[static_cast<std::size_t>(op.results[0])],
               .rounded = op.rounded};
   std::string type = is_bool(result_dtype) ? "bool" : type_of(op.results[0]);
-  std::vector<std::string> texts;
+  std::vector<TypedText> texts;
   if (dtype == DType::i64) {
     const bool small =
         (is_bool(result_dtype) || range(op.results[0]).fits_i32()) &&
@@ -107,15 +116,13 @@ TypedText ExpressionPrinter::apply_expr(const Op& op, const std::vector<TypedTex
     const std::string operand_type = small ? "i32" : "i64";
     if (is_bool(result_dtype) && compares_in_32_bits(op, operands)) {
       need("edge");
-      for (const TypedText& e : operands)
-        texts.push_back(e.type == "i64" ? fmt::format("saturate_i32({})", e.text) : e.text);
+      for (const TypedText& e : operands) texts.push_back(e.type == "i64" ? saturated(e) : e);
     } else {
-      for (const TypedText& e : operands)
-        texts.push_back(e.type == "bool" ? e.text : as_type(e, operand_type));
+      for (const TypedText& e : operands) texts.push_back(e.type == "bool" ? e : converted(e, operand_type));
     }
     if (!is_bool(result_dtype)) type = operand_type;
   } else {
-    for (const TypedText& e : operands) texts.push_back(e.text);
+    texts = operands;
   }
   if (!is_float(dtype)) {
     const ValueRange& r = range(op.results[0]);
@@ -130,8 +137,8 @@ TypedText ExpressionPrinter::apply_expr(const Op& op, const std::vector<TypedTex
                 const Op* made = printer::behind(facts_.definitions, OpKind::broadcast, v);
                 return made && made->kind == OpKind::apply;
               });
-  if (const std::string header = prim_header(use); !header.empty()) need(header);
-  return {prim_expression(use, texts), type};
+  if (const std::string_view header = prim_header(use); !header.empty()) need(std::string(header));
+  return prim_expression(use, texts, std::move(type));
 }
 
 TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedText>& operands) {
@@ -139,17 +146,19 @@ TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedTe
   const tile::ViewParam& p = kernel_.views[view];
   std::vector<TypedText> indices(operands.begin(), operands.begin() + p.rank());
   need("memory");
-  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(op.param),
-                                 view_offset(op.param, indices));
+  TypedText e{fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(op.param),
+                          view_offset(op.param, indices)),
+              compute_type(p.dtype), 0, Binding::prefix};
   if (is_narrow_float(p.dtype)) {
     need("convert");
-    text = fmt::format("to_f32({})", text);
+    e.text = fmt::format("to_f32({})", e.text);
+    e.binds = Binding::call;
   }
-  const std::string type = type_of(op.results[0]);
-  if (op.masked)
-    text = fmt::format("{} ? {} : {}", wrapped(operands.back().text), text, literal(p.dtype, op.number));
-  if (p.dtype == DType::i64 && type == "i32") text = fmt::format("i32({})", text);
-  return {text, type};
+  if (op.masked) {
+    e.text = fmt::format("{} ? {} : {}", wrapped(operands.back()), e.text, literal(p.dtype, op.number));
+    e.binds = Binding::choice;
+  }
+  return converted(e, type_of(op.results[0]));
 }
 
 // Between the type of a register array and that of the stage: the same, or a narrow float and f32.
@@ -226,18 +235,18 @@ TypedText ExpressionPrinter::scalar_load(const Op& op) {
   const Access access(kernel_, ranges_, op);
   const DType dtype = access.view().dtype;
   const std::string offset = base_offset(access);
-  std::string text =
-      fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(access.op().param), offset);
-  if (is_narrow_float(dtype)) text = fmt::format("to_f32({})", text);
+  TypedText e{fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(access.op().param), offset),
+              compute_type(dtype), 0, Binding::prefix};
+  if (is_narrow_float(dtype)) e = {fmt::format("to_f32({})", e.text), e.type, 0, Binding::call};
   std::string guard;
   for (int dim = 0; dim < access.rank(); ++dim) {
-    const std::string start = wrapped(scalar(access.start(dim)).text);
+    const std::string start = wrapped(scalar(access.start(dim)));
     if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
     if (access.checked_above(dim))
       guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)))});
   }
-  if (!guard.empty()) text = fmt::format("{} ? {} : {}", guard, text, literal(dtype, op.number));
-  return {text, compute_type(dtype)};
+  if (guard.empty()) return e;
+  return {fmt::format("{} ? {} : {}", guard, e.text, literal(dtype, op.number)), e.type, 0, Binding::choice};
 }
 
 }  // namespace tilewright::cuda

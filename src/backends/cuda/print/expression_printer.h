@@ -6,6 +6,9 @@
 
 namespace tilewright::cuda {
 
+// An i64 as the i32 nearest to it.
+TypedText saturated(const TypedText& e);
+
 class ExpressionPrinter : PrinterState {
  public:
   explicit ExpressionPrinter(KernelPrinter& k) : PrinterState(k) {}
@@ -15,6 +18,7 @@ class ExpressionPrinter : PrinterState {
   TypedText compute(const tile::Op& op, const std::vector<TypedText>& operands);
   std::string type_of(ValueId v) const;
   std::string as_type(const TypedText& e, const std::string& type) const;
+  TypedText converted(const TypedText& e, const std::string& type) const;
   const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
 
   // --- what moves through shared memory

@@ -1,3 +1,5 @@
+// Facts of a kernel that are found once before it is printed: definitions, written views, values that are
+// only stored.
 #include "backends/cuda/print/kernel_facts.h"
 
 #include "backends/cuda/layout/layout.h"

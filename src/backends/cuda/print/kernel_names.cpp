@@ -1,3 +1,4 @@
+// The choice of names: none is a word of C++ or one that the device headers declare.
 #include "backends/cuda/print/kernel_names.h"
 
 #include "backends/cuda/nvrtc/device_headers.h"

@@ -1,3 +1,4 @@
+// Names of a printed kernel differ from each other and from what the device headers declare.
 #include "backends/cuda/print/kernel_names.h"
 
 #include <tilewright/tile/text.h>

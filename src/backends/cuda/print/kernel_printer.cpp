@@ -264,7 +264,7 @@ void KernelPrinter::print_branch(const Step& step) {
   declare_buffers(step.body[0]);
   declare_buffers(step.body[1]);
   if (holds_exchange(step.body[0]) || holds_exchange(step.body[1])) programs_.wait_for_cluster();
-  out_.open("if ({})", expressions_.scalar(op.operands[0]).text);
+  out_.open_if_needed("if ({})", expressions_.scalar(op.operands[0]).text);
   ++loop_depth_;  // as in a loop: the two sides share nothing
   print_steps(step.body[0]);
   if (!step.body[1].empty()) {

@@ -95,7 +95,7 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
   if (!cols_used) b.cols = false;
   for (int dim = 0; dim < access.rank(); ++dim) {
     if (walked[static_cast<std::size_t>(dim)]) continue;
-    const std::string start = wrapped(expressions_.scalar(access.start(dim)).text);
+    const std::string start = wrapped(expressions_.scalar(access.start(dim)));
     if (access.checked_below(dim))
       b.uniform += fmt::format("{}{} >= 0", b.uniform.empty() ? "" : " && ", start);
     if (access.checked_above(dim))
@@ -211,10 +211,10 @@ void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
   };
   // The first element of a vector that is inside, and the first one behind the last that is.
   const auto inside = [&] {
-    const std::string col = col_text(loop);
-    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);
+    const std::string col = wrapped(col_of(loop));
+    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, col) : integer(loop.frame.vector);
     if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
-    return std::make_pair(b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col)), end);
+    return std::make_pair(b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, col), end);
   };
   const bool cut = vectors && a.element_step.empty() && b.cols && !b.whole;
   registers_.for_registers(
@@ -248,8 +248,8 @@ void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
       piece_);
   if (!cut) return;
   const std::string edges =
-      b.first_col.empty() ? wrapped(b.end_col) : fmt::format("({} | {})", b.first_col, b.end_col);
-  out_.open("if ({} % {} != 0)", edges, loop.frame.vector);
+      b.first_col.empty() ? b.end_col : fmt::format("({} | {})", b.first_col, b.end_col);
+  out_.open_if_needed("if ({} % {} != 0)", edges, loop.frame.vector);
   registers_.for_registers(
       r,
       [&] {

@@ -1,3 +1,4 @@
+// The comparison of two loops, op by op, that finds the masks which only one of them has.
 #include "backends/cuda/print/masked_rounds.h"
 
 #include <algorithm>

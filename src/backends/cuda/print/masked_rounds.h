@@ -1,4 +1,4 @@
-// Two loops of which one carries out the other's rounds without its masks (passes/masks/split_loops.h): one
+// Two loops of which one carries out the other's rounds without its masks (passes/masks/loop_peeling.h): one
 // body serves both, with the masks under a condition.
 #pragma once
 

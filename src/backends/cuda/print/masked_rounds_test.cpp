@@ -1,3 +1,4 @@
+// Masks that one loop has and the other has not are found; loops that differ in more have none.
 #include "backends/cuda/print/masked_rounds.h"
 
 #include <tilewright/tile/text.h>

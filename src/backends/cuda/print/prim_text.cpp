@@ -1,13 +1,10 @@
 // The table of primitives for CUDA, and its use.
 #include "backends/cuda/print/prim_text.h"
 
-#include "backends/cuda/print/text.h"
-
 #include <fmt/args.h>
 #include <fmt/format.h>
 
-#include <optional>
-#include <string_view>
+#include <utility>
 
 namespace tilewright::cuda {
 
@@ -16,53 +13,101 @@ using tile::Prim;
 
 namespace {
 
+// One way to write a primitive.
+struct Form {
+  const char* text = nullptr;  // {0} {1} {2}; null: there is no such way
+  std::string_view header;     // that declares what it calls
+  // How it binds, and how tightly its first operand and the others must to stand without brackets, as one
+  // reads them: not (a && b) || c.
+  Binding binds = Binding::call, first = Binding::choice, others = Binding::choice;
+};
+constexpr Form arith(const char* call) { return {call, "arith"}; }
+constexpr Form math(const char* call) { return {call, "math"}; }
+constexpr Form fast(const char* call) { return {call, "math_fast"}; }
+constexpr Form binary(const char* text, Binding binds, Binding first, Binding others) {
+  return {text, "", binds, first, others};
+}
+constexpr Form comparison(const char* text, Binding binds) {
+  return binary(text, binds, Binding::sum, Binding::sum);
+}
+constexpr Form of_wholes(const char* text, Binding binds) {
+  return binary(text, binds, Binding::call, Binding::call);
+}
+constexpr Form kNone;
+constexpr Form kPlus = binary("{0} + {1}", Binding::sum, Binding::sum, Binding::product),
+               kMinus = binary("{0} - {1}", Binding::sum, Binding::sum, Binding::product),
+               kTimes = binary("{0} * {1}", Binding::product, Binding::product, Binding::prefix),
+               kQuotient = binary("{0} / {1}", Binding::product, Binding::product, Binding::prefix),
+               kRemainder = binary("{0} % {1}", Binding::product, Binding::product, Binding::prefix),
+               kChoice = binary("{0} ? {1} : {2}", Binding::choice, Binding::either, Binding::either),
+               kBoth = binary("{0} && {1}", Binding::both, Binding::equality, Binding::equality),
+               kEither = binary("{0} || {1}", Binding::either, Binding::equality, Binding::equality),
+               kEqual = comparison("{0} == {1}", Binding::equality),
+               kUnequal = comparison("{0} != {1}", Binding::equality),
+               kLess = comparison("{0} < {1}", Binding::order),
+               kAtMost = comparison("{0} <= {1}", Binding::order),
+               kMore = comparison("{0} > {1}", Binding::order),
+               kAtLeast = comparison("{0} >= {1}", Binding::order),
+               kAnd = of_wholes("{0} & {1}", Binding::bits), kOr = of_wholes("{0} | {1}", Binding::bits),
+               kXor = of_wholes("{0} ^ {1}", Binding::bits), kNegated = of_wholes("-{0}", Binding::prefix),
+               kComplement = of_wholes("~{0}", Binding::prefix), kNot = of_wholes("!{0}", Binding::prefix),
+               kRoundedProduct = arith("rounded_mul({0}, {1})");
+
+// Operators where C++ says the same, functions of the device headers otherwise.
+struct PrimText {
+  Prim prim;
+  Form wide;     // floats
+  Form integer;  // integers and bool; none where not defined
+  Form fast;     // f32 whose value ends in narrow floats; none: as wide
+  Form coarse;   // f32 that reaches bf16 without a sum; none: as fast
+};
 constexpr PrimText kPrimTexts[tile::kPrimCount] = {
-    {Prim::add, "{0} + {1}", "add({0}, {1})", nullptr, nullptr},
-    {Prim::sub, "{0} - {1}", "sub({0}, {1})", nullptr, nullptr},
-    {Prim::mul, "{0} * {1}", "mul({0}, {1})", nullptr, nullptr},
-    {Prim::div, "div({0}, {1})", "div({0}, {1})", "fast::div({0}, {1})", nullptr},
-    {Prim::rem, "rem({0}, {1})", "rem({0}, {1})", nullptr, nullptr},
-    {Prim::min, "min({0}, {1})", "min({0}, {1})", nullptr, nullptr},
-    {Prim::max, "max({0}, {1})", "max({0}, {1})", nullptr, nullptr},
-    {Prim::pow, "pow({0}, {1})", nullptr, nullptr, nullptr},
-    {Prim::atan2, "atan2({0}, {1})", nullptr, nullptr, nullptr},
-    {Prim::neg, "-{0}", "neg({0})", nullptr, nullptr},
-    {Prim::abs, "abs({0})", "abs({0})", nullptr, nullptr},
-    {Prim::sign, "sign({0})", "sign({0})", nullptr, nullptr},
-    {Prim::floor, "floor({0})", nullptr, nullptr, nullptr},
-    {Prim::ceil, "ceil({0})", nullptr, nullptr, nullptr},
-    {Prim::round, "round({0})", nullptr, nullptr, nullptr},
-    {Prim::trunc, "trunc({0})", nullptr, nullptr, nullptr},
-    {Prim::sqrt, "sqrt({0})", nullptr, "fast::sqrt({0})", nullptr},
-    {Prim::rsqrt, "rsqrt({0})", nullptr, "fast::rsqrt({0})", nullptr},
-    {Prim::reciprocal, "reciprocal({0})", nullptr, "fast::reciprocal({0})", nullptr},
-    {Prim::exp, "exp({0})", nullptr, "fast::exp({0})", nullptr},
-    {Prim::exp2, "exp2({0})", nullptr, "fast::exp2({0})", nullptr},
-    {Prim::expm1, "expm1({0})", nullptr, nullptr, nullptr},
-    {Prim::log, "log({0})", nullptr, "fast::log({0})", nullptr},
-    {Prim::log2, "log2({0})", nullptr, "fast::log2({0})", nullptr},
-    {Prim::log1p, "log1p({0})", nullptr, nullptr, nullptr},
-    {Prim::sin, "sin({0})", nullptr, nullptr, "fast::sin({0})"},
-    {Prim::cos, "cos({0})", nullptr, nullptr, "fast::cos({0})"},
-    {Prim::tan, "tan({0})", nullptr, nullptr, nullptr},
-    {Prim::tanh, "tanh({0})", nullptr, "fast::tanh_sum({0})", "fast::tanh({0})"},
-    {Prim::erf, "erf({0})", nullptr, nullptr, nullptr},
-    {Prim::sigmoid, "sigmoid({0})", nullptr, "fast::sigmoid({0})", nullptr},
-    {Prim::fma, "fma({0}, {1}, {2})", nullptr, nullptr, nullptr},
-    {Prim::select, "{0} ? {1} : {2}", "{0} ? {1} : {2}", nullptr, nullptr},
-    {Prim::eq, "{0} == {1}", "{0} == {1}", nullptr, nullptr},
-    {Prim::ne, "{0} != {1}", "{0} != {1}", nullptr, nullptr},
-    {Prim::lt, "{0} < {1}", "{0} < {1}", nullptr, nullptr},
-    {Prim::le, "{0} <= {1}", "{0} <= {1}", nullptr, nullptr},
-    {Prim::gt, "{0} > {1}", "{0} > {1}", nullptr, nullptr},
-    {Prim::ge, "{0} >= {1}", "{0} >= {1}", nullptr, nullptr},
-    {Prim::isnan, "isnan({0})", nullptr, nullptr, nullptr},
-    {Prim::bit_and, nullptr, "{0} & {1}", nullptr, nullptr},
-    {Prim::bit_or, nullptr, "{0} | {1}", nullptr, nullptr},
-    {Prim::bit_xor, nullptr, "{0} ^ {1}", nullptr, nullptr},
-    {Prim::bit_not, nullptr, "~{0}", nullptr, nullptr},
-    {Prim::shl, nullptr, "shl({0}, {1})", nullptr, nullptr},
-    {Prim::shr, nullptr, "shr({0}, {1})", nullptr, nullptr},
+    {Prim::add, kPlus, arith("add({0}, {1})"), kNone, kNone},
+    {Prim::sub, kMinus, arith("sub({0}, {1})"), kNone, kNone},
+    {Prim::mul, kTimes, arith("mul({0}, {1})"), kNone, kNone},
+    {Prim::div, arith("div({0}, {1})"), arith("div({0}, {1})"), fast("fast::div({0}, {1})"), kNone},
+    {Prim::rem, arith("rem({0}, {1})"), arith("rem({0}, {1})"), kNone, kNone},
+    {Prim::min, arith("min({0}, {1})"), arith("min({0}, {1})"), kNone, kNone},
+    {Prim::max, arith("max({0}, {1})"), arith("max({0}, {1})"), kNone, kNone},
+    {Prim::pow, math("pow({0}, {1})"), kNone, kNone, kNone},
+    {Prim::atan2, math("atan2({0}, {1})"), kNone, kNone, kNone},
+    {Prim::neg, kNegated, arith("neg({0})"), kNone, kNone},
+    {Prim::abs, arith("abs({0})"), arith("abs({0})"), kNone, kNone},
+    {Prim::sign, arith("sign({0})"), arith("sign({0})"), kNone, kNone},
+    {Prim::floor, arith("floor({0})"), kNone, kNone, kNone},
+    {Prim::ceil, arith("ceil({0})"), kNone, kNone, kNone},
+    {Prim::round, arith("round({0})"), kNone, kNone, kNone},
+    {Prim::trunc, arith("trunc({0})"), kNone, kNone, kNone},
+    {Prim::sqrt, arith("sqrt({0})"), kNone, fast("fast::sqrt({0})"), kNone},
+    {Prim::rsqrt, math("rsqrt({0})"), kNone, fast("fast::rsqrt({0})"), kNone},
+    {Prim::reciprocal, arith("reciprocal({0})"), kNone, fast("fast::reciprocal({0})"), kNone},
+    {Prim::exp, math("exp({0})"), kNone, fast("fast::exp({0})"), kNone},
+    {Prim::exp2, math("exp2({0})"), kNone, fast("fast::exp2({0})"), kNone},
+    {Prim::expm1, math("expm1({0})"), kNone, kNone, kNone},
+    {Prim::log, math("log({0})"), kNone, fast("fast::log({0})"), kNone},
+    {Prim::log2, math("log2({0})"), kNone, fast("fast::log2({0})"), kNone},
+    {Prim::log1p, math("log1p({0})"), kNone, kNone, kNone},
+    {Prim::sin, math("sin({0})"), kNone, kNone, fast("fast::sin({0})")},
+    {Prim::cos, math("cos({0})"), kNone, kNone, fast("fast::cos({0})")},
+    {Prim::tan, math("tan({0})"), kNone, kNone, kNone},
+    {Prim::tanh, math("tanh({0})"), kNone, fast("fast::tanh_sum({0})"), fast("fast::tanh({0})")},
+    {Prim::erf, math("erf({0})"), kNone, kNone, kNone},
+    {Prim::sigmoid, math("sigmoid({0})"), kNone, fast("fast::sigmoid({0})"), kNone},
+    {Prim::fma, arith("fma({0}, {1}, {2})"), kNone, kNone, kNone},
+    {Prim::select, kChoice, kChoice, kNone, kNone},
+    {Prim::eq, kEqual, kEqual, kNone, kNone},
+    {Prim::ne, kUnequal, kUnequal, kNone, kNone},
+    {Prim::lt, kLess, kLess, kNone, kNone},
+    {Prim::le, kAtMost, kAtMost, kNone, kNone},
+    {Prim::gt, kMore, kMore, kNone, kNone},
+    {Prim::ge, kAtLeast, kAtLeast, kNone, kNone},
+    {Prim::isnan, arith("isnan({0})"), kNone, kNone, kNone},
+    {Prim::bit_and, kNone, kAnd, kNone, kNone},
+    {Prim::bit_or, kNone, kOr, kNone, kNone},
+    {Prim::bit_xor, kNone, kXor, kNone, kNone},
+    {Prim::bit_not, kNone, kComplement, kNone, kNone},
+    {Prim::shl, kNone, arith("shl({0}, {1})"), kNone, kNone},
+    {Prim::shr, kNone, arith("shr({0}, {1})"), kNone, kNone},
 };
 
 constexpr bool complete() {
@@ -72,117 +117,72 @@ constexpr bool complete() {
     if (row.prim != info.prim) return false;
     const bool floats = info.operands != tile::PrimClass::integral;
     const bool integers = info.operands != tile::PrimClass::floating;
-    if (floats != (row.wide != nullptr) || integers != (row.integer != nullptr)) return false;
+    if (floats != (row.wide.text != nullptr) || integers != (row.integer.text != nullptr)) return false;
   }
   return true;
 }
 static_assert(complete(), "kPrimTexts has one row per Prim, in order, with a text for each class it takes");
 
-const char* chosen(const PrimUse& use) {
-  const PrimText& row = prim_text(use.prim);
+const Form& of_numbers(const PrimUse& use) {
+  const PrimText& row = kPrimTexts[static_cast<int>(use.prim)];
   if (!is_float(use.dtype)) return row.integer;
-  if (use.rounded) return "rounded_mul({0}, {1})";
+  if (use.rounded) return kRoundedProduct;
   if (compute_dtype(use.dtype) != DType::f32) return row.wide;
-  if (use.accuracy == Accuracy::coarse && row.coarse) return row.coarse;
-  if (use.accuracy != Accuracy::exact && row.fast) return row.fast;
+  if (use.accuracy == Accuracy::coarse && row.coarse.text != nullptr) return row.coarse;
+  if (use.accuracy != Accuracy::exact && row.fast.text != nullptr) return row.fast;
   return row.wide;
 }
 
 // Integer operators that cannot wrap are written as C++ has them.
-const char* plain_operator(Prim prim) {
+const Form& plain_operator(Prim prim) {
   switch (prim) {
     case Prim::add:
     case Prim::sub:
     case Prim::mul:
     case Prim::neg:
-      return prim_text(prim).wide;
+      return kPrimTexts[static_cast<int>(prim)].wide;
     case Prim::div:
-      return "{0} / {1}";
+      return kQuotient;
     case Prim::rem:
-      return "{0} % {1}";
+      return kRemainder;
     default:
-      return nullptr;
+      return kNone;
   }
 }
 
-// How tightly operands bind at least that stand without brackets, as one reads them: not (a && b) || c.
-struct Brackets {
-  std::string_view text;
-  int left, right;
-};
-constexpr Brackets kBrackets[] = {{"{0} + {1}", 7, 8},  {"{0} - {1}", 7, 8},      {"{0} * {1}", 8, 9},
-                                  {"{0} / {1}", 8, 9},  {"{0} % {1}", 8, 9},      {"{0} == {1}", 7, 7},
-                                  {"{0} != {1}", 7, 7}, {"{0} < {1}", 7, 7},      {"{0} <= {1}", 7, 7},
-                                  {"{0} > {1}", 7, 7},  {"{0} >= {1}", 7, 7},     {"{0} && {1}", 4, 4},
-                                  {"{0} || {1}", 4, 4}, {"{0} ? {1} : {2}", 1, 1}};
-
-std::optional<Brackets> brackets_of(std::string_view text) {
-  for (const Brackets& b : kBrackets)
-    if (b.text == text) return b;
-  return std::nullopt;
+const Form& chosen(const PrimUse& use) {
+  if (use.prim == Prim::bit_not && is_bool(use.dtype)) return kNot;
+  // So that comparisons become predicates: of & the compiler makes integers first.
+  if (use.tests && use.prim == Prim::bit_and) return kBoth;
+  if (use.tests && use.prim == Prim::bit_or) return kEither;
+  if (!is_float(use.dtype) && !use.wraps)
+    if (const Form& plain = plain_operator(use.prim); plain.text != nullptr) return plain;
+  return of_numbers(use);
 }
 
 }  // namespace
 
-const PrimText& prim_text(Prim prim) { return kPrimTexts[static_cast<int>(prim)]; }
-
-std::string prim_expression(const PrimUse& use, const std::vector<std::string>& operands) {
-  const char* text = chosen(use);
-  if (!is_float(use.dtype) && !use.wraps && plain_operator(use.prim)) text = plain_operator(use.prim);
-  if (use.prim == Prim::bit_not && is_bool(use.dtype)) text = "!{0}";
-  // So that comparisons become predicates: of & the compiler makes integers first.
-  if (use.tests && use.prim == Prim::bit_and) text = "{0} && {1}";
-  if (use.tests && use.prim == Prim::bit_or) text = "{0} || {1}";
-  fmt::dynamic_format_arg_store<fmt::format_context> args;
-  // Operands of operators stand in brackets unless they are plain; arguments of functions need none.
-  const bool call = std::string_view(text).find("({0}") != std::string_view::npos;
-  std::optional<Brackets> brackets = brackets_of(text);
+TypedText prim_expression(const PrimUse& use, const std::vector<TypedText>& operands, std::string type) {
+  const Form& form = chosen(use);
   // A sum of indices stays one: behind a pointer its terms would be added to that one by one.
-  if (brackets && !is_float(use.dtype) && (use.prim == Prim::add || use.prim == Prim::sub))
-    brackets->left = 8;
-  const auto negative = [](const std::string& o) { return o.size() > 1 && o[0] == '-'; };
-  if (std::string_view(text) == "{0} + {1}" && negative(operands[1]) &&
-      operands[1].find_first_not_of("0123456789", 1) == std::string::npos)
-    return fmt::format("{} - {}", wrapped_below(operands[0], brackets->left), operands[1].substr(1));
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const std::string& o = operands[i];
-    args.push_back(call       ? o
-                   : brackets ? wrapped_below(o, i == 0 ? brackets->left : brackets->right)
-                              : wrapped(o));
-  }
-  std::string out = fmt::vformat(text, args);
+  const bool is_index_sum = !is_float(use.dtype) && form.binds == Binding::sum;
+  const Binding first = is_index_sum ? Binding::product : form.first;
+  if (use.prim == Prim::add && form.binds == Binding::sum && operands[1].number.value_or(0) < 0)
+    return {fmt::format("{} - {}", wrapped_below(operands[0], first), -*operands[1].number), std::move(type),
+            0, Binding::sum};
+  fmt::dynamic_format_arg_store<fmt::format_context> args;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    args.push_back(wrapped_below(operands[i], i == 0 ? first : form.others));
+  std::string text = fmt::vformat(form.text, args);
   // Bitwise operators promote narrow integers to int.
   const bool bitwise = use.prim == Prim::bit_and || use.prim == Prim::bit_or || use.prim == Prim::bit_xor ||
                        use.prim == Prim::bit_not;
   if (bitwise && (use.dtype == DType::u8 || use.dtype == DType::i8))
-    return fmt::format("{}({})", name(use.dtype), out);
-  return out;
+    return {fmt::format("{}({})", name(use.dtype), text), std::move(type), 0, Binding::call};
+  const bool is_signed_name = form.binds == Binding::prefix && operands[0].binds == Binding::name;
+  return {std::move(text), std::move(type), 0, is_signed_name ? Binding::signed_name : form.binds};
 }
 
-std::string prim_header(const PrimUse& use) {
-  const std::string_view text = chosen(use);
-  if (text.find("fast::") != std::string_view::npos) return "math_fast";
-  if (text.find('(') == std::string_view::npos) return "";
-  switch (use.prim) {
-    case Prim::pow:
-    case Prim::atan2:
-    case Prim::rsqrt:
-    case Prim::exp:
-    case Prim::exp2:
-    case Prim::expm1:
-    case Prim::log:
-    case Prim::log2:
-    case Prim::log1p:
-    case Prim::sin:
-    case Prim::cos:
-    case Prim::tan:
-    case Prim::tanh:
-    case Prim::erf:
-    case Prim::sigmoid:
-      return "math";
-    default:
-      return "arith";
-  }
-}
+std::string_view prim_header(const PrimUse& use) { return of_numbers(use).header; }
 
 }  // namespace tilewright::cuda

@@ -1,25 +1,17 @@
 // How each scalar primitive is written in CUDA C++: one row per primitive and accuracy.
 #pragma once
 
+#include "backends/cuda/print/text.h"
 #include "backends/printer/accuracy.h"
 
 #include <tilewright/base/dtype.h>
 #include <tilewright/tile/prim.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilewright::cuda {
-
-// Operators where C++ says the same, functions of the device headers otherwise.
-struct PrimText {
-  tile::Prim prim;
-  const char* wide;     // floats, {0} {1} {2}
-  const char* integer;  // integers and bool; null where not defined
-  const char* fast;     // f32 whose value ends in narrow floats; null: as wide
-  const char* coarse;   // f32 that reaches bf16 without a sum; null: as fast
-};
-const PrimText& prim_text(tile::Prim prim);
 
 struct PrimUse {
   tile::Prim prim;
@@ -29,8 +21,9 @@ struct PrimUse {
   bool tests = false;    // bool operands are computed, not loaded
   bool rounded = false;  // a product, tile::Op::rounded
 };
-std::string prim_expression(const PrimUse& use, const std::vector<std::string>& operands);
+// Of the type given; operations are not counted.
+TypedText prim_expression(const PrimUse& use, const std::vector<TypedText>& operands, std::string type);
 // The device header that the expression needs: "arith", "math" or "math_fast"; "" for plain C++.
-std::string prim_header(const PrimUse& use);
+std::string_view prim_header(const PrimUse& use);
 
 }  // namespace tilewright::cuda

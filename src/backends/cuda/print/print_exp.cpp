@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <utility>
 
 namespace tilewright::cuda {
 
@@ -146,18 +147,21 @@ void ElementPrinter::print_exp_offsets(PrintedLoop& loop) {
 }
 
 TypedText ElementPrinter::exp_expr(PrintedLoop& loop, std::size_t i, const ExpBelow& below) {
-  const auto [x, type, operations] = operand(loop, below.x);
+  const TypedText x = operand(loop, below.x);
+  const auto of_f32 = [](std::string text, int operations) {
+    return TypedText{std::move(text), "f32", operations, Binding::call};
+  };
   if (below.by_difference) {
-    const TypedText subtracted = operand(loop, below.y);
-    const std::string y = wrapped(subtracted.text);
-    const int both = operations + subtracted.operations + 2;
-    if (below.scale == 1.0) return {fmt::format("fast::exp({} - {})", wrapped(x), y), "f32", both};
-    return {fmt::format("fast::exp(fmaf({}, {}, -{}))", x, literal(DType::f32, {below.scale, 0}), y), "f32",
-            both};
+    const TypedText y = operand(loop, below.y);
+    const int both = x.operations + y.operations + 2;
+    if (below.scale == 1.0) return of_f32(fmt::format("fast::exp({} - {})", wrapped(x), wrapped(y)), both);
+    return of_f32(fmt::format("fast::exp(fmaf({}, {}, -{}))", x.text, literal(DType::f32, {below.scale, 0}),
+                              wrapped(y)),
+                  both);
   }
   const std::string by =
       below.scale == 1.0 ? "fast::kLog2E" : literal(DType::f32, {below.scale * std::numbers::log2e, 0});
-  return {fmt::format("fast::exp2(fmaf({}, {}, {}))", x, by, loop.outputs[i]), "f32", operations + 2};
+  return of_f32(fmt::format("fast::exp2(fmaf({}, {}, {}))", x.text, by, loop.outputs[i]), x.operations + 2);
 }
 
 // The row's largest of x · c, c > 0, in an accumulator that this loop owns.

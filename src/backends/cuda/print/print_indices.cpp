@@ -56,7 +56,7 @@ std::optional<ElementPrinter::ColumnTest> ElementPrinter::column_test(PrintedLoo
     TypedText n = expressions_.scalar(number.scalar);
     if (n.type == "i64") {
       need("edge");
-      n.text = fmt::format("saturate_i32({})", n.text);
+      n = saturated(n);
     }
     return ColumnTest{op.prim == tile::Prim::eq, fmt::format("u32({}) - u32({}) - u32({} * {})", n.text,
                                                              *offset, loop.thread.t, loop.frame.vector)};
@@ -67,7 +67,8 @@ std::optional<ElementPrinter::ColumnTest> ElementPrinter::column_test(PrintedLoo
 TypedText ElementPrinter::column_test_text(const PrintedLoop& loop, const ColumnTest& test) const {
   if (outside_) return {test.equal ? "false" : "true", "bool"};
   const std::string layout = vector_place(loop.frame) + (loop.frame.vector > 1 ? " + v" : "");
-  return {fmt::format("u32({}) {} {}", layout, test.equal ? "==" : "!=", test.number), "bool", 1};
+  return {fmt::format("u32({}) {} {}", layout, test.equal ? "==" : "!=", test.number), "bool", 1,
+          Binding::equality};
 }
 
 // Where all tests for a column are for the same one: whether it is in a vector. All but one vector of a row

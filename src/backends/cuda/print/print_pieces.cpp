@@ -122,7 +122,7 @@ void ElementPrinter::print_sent_pieces(const PrintedLoop& loop) {
     out_.line("store_stages.skip({});", loop.pieces.fetched.size() - results.size());
   if (loop.pieces.fetched.empty() || panels * blocks <= kFetchedPieces) return;
   const IndexText next = panel * blocks + block + kFetchedPieces;
-  out_.open("if ({} < {})", next.str(), panels * blocks);
+  out_.open_if_needed("if ({} < {})", next.str(), panels * blocks);
   print_fetch(kFetchedPieces - 1, {next / blocks, next % blocks, rows});
   out_.close();
 }

@@ -225,7 +225,7 @@ void ElementPrinter::print_scattered(PrintedLoop& loop, std::size_t i) {
   for (int d = 0; d < view.rank(); ++d)
     indices.push_back(operand(loop, in.operands[static_cast<std::size_t>(d) + 1]));
   std::string guard = effect_guard(loop);
-  if (op.masked) guard += (guard.empty() ? "" : " && ") + wrapped(operand(loop, in.operands.back()).text);
+  if (op.masked) guard += (guard.empty() ? "" : " && ") + wrapped(operand(loop, in.operands.back()));
   std::string stored = value.text;
   if (is_narrow_float(view.dtype)) {
     need("convert");
@@ -274,8 +274,9 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
   const std::string value = loop.outputs[i];
   const std::string col = col_text(loop);
   if (!a.element_step.empty() || (b.cols && !b.whole)) {
-    const std::string first = b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col));
-    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);
+    const std::string behind = wrapped(col_of(loop));
+    const std::string first = b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, behind);
+    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, behind) : integer(loop.frame.vector);
     if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
     if (a.element_step.empty())
       out_.line("store_between({}, {}, {}, {});", first, end, p, value);

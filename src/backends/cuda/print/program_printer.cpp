@@ -42,7 +42,7 @@ void ProgramPrinter::print_thread_coordinates(Text& head) {
               grid(0).str(), grid(1).str());
   }
   if (!walks_programs(schedule_))
-    for (int axis : axes_) head.write(fmt::format("const i32 program_{} = {};", axis, program_id(axis).text));
+    for (int axis : axes_) head.write(fmt::format("const i32 program_{} = {};", axis, program_id(axis)));
   if (stepped_)
     head.write(
         "int step = 0;  // counts the exchanges that are repeated: neighbours in time use different scratch");
@@ -56,17 +56,17 @@ std::string ProgramPrinter::axis_name(int axis) {
   return fmt::format("program_{}", axis);
 }
 
-TypedText ProgramPrinter::program_id(int axis) {
+std::string ProgramPrinter::program_id(int axis) {
   const int axes = static_cast<int>(kernel_.grid.size());
   const bool plain =
       axes == 1 && row_cluster(schedule_) == 1 && !layouts_.is_packed() && !walks_programs(schedule_);
-  if (group_m(schedule_) > 0 && axis < 2) return {axis == 0 ? "point.x" : "point.y", "i32"};
-  if (is_longest_first(schedule_)) return {longest_first_id(axis), "i32"};
+  if (group_m(schedule_) > 0 && axis < 2) return axis == 0 ? "point.x" : "point.y";
+  if (is_longest_first(schedule_)) return longest_first_id(axis);
   IndexText below = 1, above = 1;
   for (int i = 0; i < axes; ++i) (i < axis ? below : above) = (i < axis ? below : above) * grid(i);
   IndexText id = IndexText(plain ? "i32(blockIdx.x)" : "program") / below;
   if (above.str() != grid(axis).str()) id = id % grid(axis);
-  return {id.str(), "i32"};
+  return id.str();
 }
 
 // The second axis counts slowest, from its end unless a back-to-back matmul's loops begin later there.
@@ -88,7 +88,7 @@ void ProgramPrinter::print_tile_swizzle() {
 
 void ProgramPrinter::print_program_ids() {
   print_tile_swizzle();
-  for (int axis : axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
+  for (int axis : axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis));
 }
 
 ThreadNames ProgramPrinter::thread(const TileFrame& frame) {

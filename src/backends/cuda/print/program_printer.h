@@ -13,7 +13,7 @@ class ProgramPrinter : PrinterState {
   ThreadNames thread(const TileFrame& frame);
   // The name of a program's place along an axis, which the head, or print_program_ids(), declares.
   std::string axis_name(int axis);
-  TypedText program_id(int axis);
+  std::string program_id(int axis);
   void print_program_ids();
   void print_tile_swizzle();
   std::string programs_text() const;  // all programs

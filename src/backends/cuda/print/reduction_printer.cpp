@@ -135,7 +135,7 @@ void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, const Type
   if (m == Monoid::sum && real)
     out_.line("{} += {};", state, text);
   else if (m == Monoid::prod && real)
-    out_.line("{} *= {};", state, wrapped(text));
+    out_.line("{} *= {};", state, wrapped(expressions_.converted(value, red.type)));
   else if (m == Monoid::max || m == Monoid::min)
     out_.line("{0} = {1}({0}, {2});", state, m == Monoid::max ? "max" : "min", text);
   else

@@ -24,7 +24,7 @@ void ScalarPrinter::print_scalar_effect(const Op& op) {
     const Access access(kernel_, ranges_, op);
     offset = expressions_.base_offset(access);
     for (int dim = 0; dim < access.rank(); ++dim) {
-      const std::string start = wrapped(expressions_.scalar(access.start(dim)).text);
+      const std::string start = wrapped(expressions_.scalar(access.start(dim)));
       if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
       if (access.checked_above(dim))
         guard = join_conditions(
@@ -37,7 +37,7 @@ void ScalarPrinter::print_scalar_effect(const Op& op) {
     for (int d = 0; d < rank; ++d)
       indices.push_back(expressions_.scalar(op.operands[static_cast<std::size_t>(d) + 1]));
     offset = expressions_.view_offset(op.param, indices);
-    if (op.masked) guard = join_conditions({guard, wrapped(expressions_.scalar(op.operands.back()).text)});
+    if (op.masked) guard = join_conditions({guard, wrapped(expressions_.scalar(op.operands.back()))});
   }
   k_.elements().print_wait_for_readers({&op}, whole.layout, false);
   need("convert");
@@ -77,7 +77,7 @@ void ScalarPrinter::print_scalar(const Op& op) {
   const ValueId v = op.results[0];
   switch (op.kind) {
     case OpKind::constant:
-      scalars_[v] = {literal(kernel_.type(v).dtype, op.number), expressions_.type_of(v)};
+      scalars_[v] = literal_text(kernel_.type(v).dtype, op.number, expressions_.type_of(v));
       return;
     case OpKind::scalar_param:
       scalars_[v] = {names_.scalar(op.param), compute_type(kernel_.type(v).dtype)};
@@ -105,7 +105,7 @@ void ScalarPrinter::print_scalar(const Op& op) {
   }
   const std::string type = expressions_.type_of(v);
   if (!needs_variable && uses_.is_part_of_another(v)) {
-    scalars_[v] = {expressions_.as_type(e, type), type, e.operations};
+    scalars_[v] = expressions_.converted(e, type);
     return;
   }
   if (!needs_variable && loop_depth_ == 0 && uses_.is_of_program(v)) {

@@ -1,3 +1,4 @@
+// The walk over a kernel's ops that counts who reads each scalar, and in which block.
 #include "backends/cuda/print/scalar_uses.h"
 
 #include "backends/printer/expressions.h"

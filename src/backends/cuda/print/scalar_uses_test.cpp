@@ -1,3 +1,4 @@
+// Scalars that nobody reads, and those that are part of another, are told from variables.
 #include "backends/cuda/print/scalar_uses.h"
 
 #include <tilewright/tile/text.h>

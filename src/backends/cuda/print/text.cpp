@@ -1,29 +1,12 @@
+// Literals, names and brackets of C++.
 #include "backends/cuda/print/text.h"
 
-#include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 namespace tilewright::cuda {
-
-bool Text::does_nothing(std::string_view head) {
-  const bool counts = head.starts_with("for (int "), asks = head.starts_with("if (");
-  if (!counts && !asks) return false;
-  for (std::size_t at = head.find('(') + 1; at < head.size(); ++at) {
-    const char c = head[at], before = head[at - 1];
-    if (c == '(' && (std::isalnum(static_cast<unsigned char>(before)) != 0 || before == '_' || before == '>'))
-      return false;
-  }
-  return true;
-}
-
-std::size_t Text::begin_of_head() const {
-  constexpr std::string_view kPragma = "#pragma unroll\n";
-  return out_.ends_with(kPragma) ? out_.size() - kPragma.size() : out_.size();
-}
 
 std::string element_type(DType dtype) { return std::string(name(dtype)); }
 std::string compute_type(DType dtype) { return std::string(name(compute_dtype(dtype))); }
@@ -73,41 +56,19 @@ std::string identifier(std::string_view name) {
   return printer::is_keyword(out) || is_reserved(out) ? out + "_" : out;
 }
 
-std::string wrapped(const std::string& text) {
-  int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == ')' || c == ']' || c == '}') --depth;
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ':' ||
-                       depth > 0 || c == ')' || c == ']' || c == '}';
-    if (!plain) return fmt::format("({})", text);
-  }
-  // "(a) + (b)" was caught above; "(a)" alone and "f(a)" are whole.
-  return text;
+TypedText literal_text(DType dtype, const tile::Number& number, std::string type) {
+  TypedText e{literal(dtype, number), std::move(type)};
+  const bool is_plain = dtype == DType::i32 || dtype == DType::i64;  // others name their type
+  if (is_plain && number.i >= -2147483647 && number.i <= 2147483647) e.number = number.i;
+  const bool has_sign = is_float(dtype) ? std::signbit(number.f) : e.number.value_or(0) < 0;
+  if (has_sign) e.binds = Binding::signed_name;
+  return e;
 }
 
-int binding(const std::string& text) {
-  constexpr std::pair<std::string_view, int> kOperators[] = {
-      {"?", 0},  {":", 0},  {"||", 1}, {"&&", 2}, {"|", 3}, {"^", 3},  {"&", 3},
-      {"==", 4}, {"!=", 4}, {"<", 5},  {"<=", 5}, {">", 5}, {">=", 5}, {"<<", 6},
-      {">>", 6}, {"+", 7},  {"-", 7},  {"*", 8},  {"/", 8}, {"%", 8}};
-  int least = 9, depth = 0;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    const char c = i < text.size() ? text[i] : ' ';
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == ')' || c == ']' || c == '}') --depth;
-    if (c != ' ' || depth > 0) continue;
-    for (const auto& [sign, binds] : kOperators)
-      if (std::string_view(text).substr(begin, i - begin) == sign) least = std::min(least, binds);
-    begin = i + 1;
-  }
-  return least;
+std::string wrapped_below(const TypedText& e, Binding least) {
+  return e.binds < least ? fmt::format("({})", e.text) : e.text;
 }
 
-std::string wrapped_below(const std::string& text, int least) {
-  return binding(text) < least ? fmt::format("({})", text) : text;
-}
+std::string wrapped(const TypedText& e) { return wrapped_below(e, Binding::call); }
 
 }  // namespace tilewright::cuda

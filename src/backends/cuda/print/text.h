@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,21 +40,28 @@ class Text {
   // "#pragma unroll" and the head of a counted loop.
   void unrolled(std::string_view variable, Index count) { unrolled(variable, 0, count); }
   void unrolled(std::string_view variable, Index first, Index end) {
+    const std::size_t head = out_.size();
     write("#pragma unroll");
-    open("for (int {0} = {1}; {0} < {2}; ++{0})", variable, first, end);
+    write(fmt::format("for (int {0} = {1}; {0} < {2}; ++{0}) {{", variable, first, end));
+    begin_block(head);
   }
+  // What the head does is wanted though nothing may stand in the block.
   template <class... Args>
   void open(fmt::format_string<Args...> format, Args&&... args) {
-    const std::size_t head = begin_of_head();
-    const std::string text = fmt::format(format, std::forward<Args>(args)...);
-    write(text + " {");
-    begin_block(does_nothing(text) ? head : kKept);
+    write(fmt::format(format, std::forward<Args>(args)...) + " {");
+    begin_block();
+  }
+  // A head that only counts or asks: close() takes it back where nothing stands in the block.
+  template <class... Args>
+  void open_if_needed(fmt::format_string<Args...> format, Args&&... args) {
+    const std::size_t head = out_.size();
+    write(fmt::format(format, std::forward<Args>(args)...) + " {");
+    begin_block(head);
   }
   void open_block() {
     write("{");
     begin_block();
   }
-  // A loop or a condition with nothing in it is taken back.
   void close() {
     const Block block = blocks_.back();
     if (block.head == kKept || block.body != out_.size()) return close_with("}");
@@ -84,11 +92,6 @@ class Text {
     std::size_t head = kKept;        // where the text of what opens it begins, if that may be taken back
     std::size_t body = 0;            // where its own text begins
   };
-  // Whether a head only counts or asks: nothing is called or written in it but the counter.
-  static bool does_nothing(std::string_view head);
-  // With the pragma that the loop has.
-  std::size_t begin_of_head() const;
-
   void begin_block(std::size_t head = kKept) {
     ++indent_;
     blocks_.push_back({{}, head, out_.size()});
@@ -116,12 +119,38 @@ std::string stored_literal(DType dtype, const tile::Number& number);
 std::string integer(Index value);
 // A name that is valid C++: other characters become '_'.
 std::string identifier(std::string_view name);
-// "(text)" unless it is a single name, number, call or subscript.
-std::string wrapped(const std::string& text);
-// How tightly the outermost operator of an expression binds, which stands between spaces: 0 for a ? b : c, 9
-// for what is a whole.
-int binding(const std::string& text);
+
+// How tightly the outermost operator of an expression binds.
+enum class Binding : unsigned char {
+  choice,  // a ? b : c
+  either,
+  both,
+  bits,  // a & b, a | b, a ^ b
+  equality,
+  order,
+  sum,
+  product,
+  prefix,       // -f(x), and f<n>(x), which is as hard to read behind a sign
+  signed_name,  // -x
+  call,         // f(x), and what stands in brackets
+  name          // x, 1.0f, x[r].v[v]
+};
+
+// An expression and the C++ type it has ("i32" for an i64 that is known to fit). Who writes it says how it
+// binds: nobody reads that back from the text.
+struct TypedText {
+  std::string text;
+  std::string type;
+  int operations = 0;  // in the text, names and elements of arrays being none
+  Binding binds = Binding::name;
+  std::optional<Index> number = std::nullopt;  // that the text is the digits of
+  // Whether a variable for it would only be another name.
+  bool is_short() const { return binds == Binding::name || binds == Binding::signed_name; }
+};
+TypedText literal_text(DType dtype, const tile::Number& number, std::string type);
 // "(text)" where it binds less than that.
-std::string wrapped_below(const std::string& text, int least);
+std::string wrapped_below(const TypedText& e, Binding least);
+// "(text)" unless it is a single name, number, call or subscript.
+std::string wrapped(const TypedText& e);
 
 }  // namespace tilewright::cuda

@@ -1,3 +1,4 @@
+// Brackets, literals, and blocks with their names.
 #include "backends/cuda/print/text.h"
 
 #include <gtest/gtest.h>
@@ -6,16 +7,24 @@ namespace tilewright::cuda {
 namespace {
 
 TEST(Text, BracketsStandWhereAnExpressionBindsLess) {
-  EXPECT_EQ(binding("a"), 9);
-  EXPECT_EQ(binding("f(a + b)[c - 1]"), 9);
-  EXPECT_EQ(binding("-x"), 9);
-  EXPECT_EQ(binding("a * b"), 8);
-  EXPECT_EQ(binding("a * b - c"), 7);
-  EXPECT_EQ(binding("a + b <= c"), 5);
-  EXPECT_EQ(binding("a < b && c"), 2);
-  EXPECT_EQ(binding("a ? b : c"), 0);
-  EXPECT_EQ(wrapped_below("a * b", 8), "a * b");
-  EXPECT_EQ(wrapped_below("a + b", 8), "(a + b)");
+  const TypedText sum{"a + b", "i32", 1, Binding::sum}, call{"f(a)", "i32", 0, Binding::call};
+  EXPECT_EQ(wrapped_below(sum, Binding::sum), "a + b");
+  EXPECT_EQ(wrapped_below(sum, Binding::product), "(a + b)");
+  EXPECT_EQ(wrapped(call), "f(a)");
+  EXPECT_EQ(wrapped({"x", "i32"}), "x");
+  EXPECT_EQ(wrapped({"-x", "i32", 1, Binding::signed_name}), "(-x)");
+}
+
+TEST(Text, ALiteralSaysItsSignAndItsNumber) {
+  const TypedText negative = literal_text(DType::i64, {.i = -5}, "i32");
+  EXPECT_EQ(negative.text, "-5");
+  EXPECT_EQ(negative.number, -5);
+  EXPECT_EQ(wrapped(negative), "(-5)");
+  EXPECT_EQ(wrapped(literal_text(DType::i8, {.i = -5}, "i8")), "i8(-5)");
+  EXPECT_EQ(literal_text(DType::i8, {.i = -5}, "i8").number, std::nullopt);
+  EXPECT_EQ(literal_text(DType::i64, {.i = Index{1} << 40}, "i64").number, std::nullopt);
+  EXPECT_EQ(wrapped(literal_text(DType::f32, {.f = -1}, "f32")), "(-1.0f)");
+  EXPECT_EQ(wrapped(literal_text(DType::f32, {.f = 1}, "f32")), "1.0f");
 }
 
 TEST(Text, NamesOfABlockAreFreeBehindIt) {
@@ -39,7 +48,7 @@ TEST(Text, LoopsAndConditionsWithNothingInThemAreTakenBack) {
   Text text(0, names);
   text.line("first();");
   text.unrolled("r", 4);
-  text.open("if (r < 2 && (r + g) * 2 < n)");
+  text.open_if_needed("if (r < 2 && (r + g) * 2 < n)");
   text.close();
   text.close();
   text.open("if (wait(barrier))");

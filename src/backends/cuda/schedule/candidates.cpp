@@ -232,11 +232,22 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
   return all;
 }
 
+namespace {
+
+template <Arch kArch>
 double predicted_us(const tile::Kernel& kernel, const tile::Target& target) {
-  const std::vector<backends::Candidate> all = list_candidates(
-      kernel, target, {.arch = Arch::parse(target.arch).value(), .max_shared_bytes = target.shared_bytes});
+  const std::vector<backends::Candidate> all =
+      list_candidates(kernel, target, {.arch = kArch, .max_shared_bytes = target.shared_bytes});
   return all.empty() || !all.front().refusal.empty() ? std::numeric_limits<double>::infinity()
                                                      : all.front().predicted_us;
+}
+
+}  // namespace
+
+tile::KernelTime predictor(const Arch& arch) {
+  if (arch.has_warpgroup_dots()) return predicted_us<Arch{9, 0, true}>;
+  if (arch.has_clusters()) return predicted_us<Arch{9, 0, false}>;
+  return predicted_us<Arch{8, 0, false}>;
 }
 
 }  // namespace tilewright::cuda

@@ -10,7 +10,9 @@ namespace tilewright::cuda {
 std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target,
                                                  const PlanOptions& options);
 
-// Predicted microseconds of the first of them, of kernels for `target.arch`; infinite where all are refused.
-double predicted_us(const tile::Kernel& kernel, const tile::Target& target);
+// What predicts microseconds of the first of them, of kernels for an architecture; infinite where all are
+// refused. One for each kind of architecture that schedules differ by: a Target holds no more than a
+// function.
+tile::KernelTime predictor(const Arch& arch);
 
 }  // namespace tilewright::cuda

@@ -1,3 +1,5 @@
+// Ways to share a multiprocessor's memory: as many blocks as there are, or fewer of them with room for more
+// stages.
 #include "backends/cuda/schedule/result_stages.h"
 
 #include "backends/cuda/analysis/dot_use.h"

@@ -1,3 +1,4 @@
+// Results take the room that a product's blocks leave, and now and then a block's.
 #include "backends/cuda/schedule/result_stages.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Names, places and zeros of blocks, as text.
 #include "backends/cuda/print/pipelines/b2b_blocks.h"
 
 namespace tilewright::cuda {
@@ -85,14 +86,14 @@ TypedText B2bBlocks::used_part(ValueId v, const TypedText& line) {
   const Op& op = k_.definition(v);
   if (op.kind == OpKind::arange) return line;
   if (op.kind == OpKind::constant)
-    return {literal(kernel_.type(v).dtype, op.number), expressions_.type_of(v)};
+    return literal_text(kernel_.type(v).dtype, op.number, expressions_.type_of(v));
   if (op.kind == OpKind::broadcast || op.kind == OpKind::reshape) return used_part(op.operands[0], line);
   if (op.kind == OpKind::load) return used_part_load(op, line);
   std::vector<TypedText> operands;
   operands.reserve(op.operands.size());
   for (ValueId o : op.operands) {
     TypedText e = used_part(o, line);
-    if (!scalars_.contains(o) && e.text.find(' ') != std::string::npos) e.text = "(" + e.text + ")";
+    if (!scalars_.contains(o)) e = {wrapped(e), e.type, e.operations, Binding::call};
     operands.push_back(std::move(e));
   }
   return expressions_.compute(op, operands);
@@ -108,7 +109,7 @@ TypedText B2bBlocks::used_part_load(const Op& op, const TypedText& line) {
     TypedText at = expressions_.scalar(op.operands[static_cast<std::size_t>(dim)]);
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
       if (op.tile_dims[axis] == dim && shape[axis] > 1)
-        at = {fmt::format("({} + {})", expressions_.as_type(at, "i64"), line.text), "i64"};
+        at = {fmt::format("({} + {})", expressions_.as_type(at, "i64"), line.text), "i64", 1, Binding::call};
     if (op.bounded)
       inside +=
           fmt::format("{}u64({}) < u64({})", inside.empty() ? "" : " && ", expressions_.as_type(at, "i64"),
@@ -117,10 +118,13 @@ TypedText B2bBlocks::used_part_load(const Op& op, const TypedText& line) {
   }
   need("memory");
   const std::string type = expressions_.type_of(op.results[0]);
-  std::string text = fmt::format("load<1, Cache::constant>({} + {}).v[0]", names_.view(op.param),
-                                 expressions_.view_offset(op.param, indices));
-  if (!inside.empty()) text = fmt::format("({} ? {} : {})", inside, text, literal(view.dtype, op.number));
-  return {view.dtype == DType::i64 && type == "i32" ? fmt::format("i32({})", text) : text, type};
+  TypedText e{fmt::format("load<1, Cache::constant>({} + {}).v[0]", names_.view(op.param),
+                          expressions_.view_offset(op.param, indices)),
+              compute_type(view.dtype), 0, Binding::prefix};
+  if (!inside.empty())
+    e = {fmt::format("({} ? {} : {})", inside, e.text, literal(view.dtype, op.number)), e.type, 0,
+         Binding::call};
+  return view.dtype == DType::i64 ? expressions_.converted(e, type) : TypedText{e.text, type, 0, e.binds};
 }
 
 // Zeros are written into blocks before the first dot that reads them.

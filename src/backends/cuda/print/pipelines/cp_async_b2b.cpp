@@ -1,3 +1,4 @@
+// The text of back-to-back dots by mma.sync.
 #include "backends/cuda/print/pipelines/cp_async_b2b.h"
 
 #include "backends/cuda/print/pipelines/cp_async_dot.h"
@@ -69,7 +70,7 @@ void CpAsyncB2b::print_first_copies(const Step& loop, const std::vector<CopyPoin
                                       [&](const B2bBlock::Fetch& f) { return f.loop == &op; });
       TW_CHECK(fetch != fetches.end(), "a loop reads a block that it does not load");
       out_.open("const auto {} = [&](i64 at, int stage)", names.copies.at(block));
-      out_.open("if (at < {})", names.end);
+      out_.open_if_needed("if (at < {})", names.end);
       out_.line("const {0} {1} = {0}(at);", expressions_.type_of(i), names_.value(i));
       scalars_[i] = {names_.value(i), expressions_.type_of(i)};
       for (const Step& s : loop.body[0])
@@ -113,7 +114,7 @@ void CpAsyncB2b::print_dots(const Step& loop) {
   const tile::ValueId i = op.blocks[0].args[0];
   const std::vector<CopyPoint>& points = plan_.copy_points.at(&op);
   CopiedLoop names{.index = out_.local(names_.value(i) + "_i"),
-                   .lower = wrapped(expressions_.scalar(op.operands[0]).text),
+                   .lower = wrapped(expressions_.scalar(op.operands[0])),
                    .end = out_.local(names_.value(i) + "_end"),
                    .by = out_.local(names_.value(i) + "_step")};
   for (const CopyPoint& point : points)

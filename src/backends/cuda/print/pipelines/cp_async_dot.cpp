@@ -1,3 +1,4 @@
+// The text of loops whose blocks all threads copy: copies, waits and products.
 #include "backends/cuda/print/pipelines/cp_async_dot.h"
 
 namespace tilewright::cuda {
@@ -96,12 +97,12 @@ bool CpAsyncDot::print_loop(const Step& step) {
   const TileFrame& f = layouts_.frame(acc.layout);
   const ValueId i = op.blocks[0].args[0];
   const std::string name = names_.value(i), lower = expressions_.scalar(op.operands[0]).text,
-                    upper = expressions_.scalar(op.operands[1]).text,
-                    by = expressions_.scalar(op.operands[2]).text;
+                    upper = expressions_.scalar(op.operands[1]).text;
+  const TypedText by = expressions_.scalar(op.operands[2]);
   const int ahead = stages(schedule_) - 1;
   print_dot_blocks(k_);
   out_.open("const auto fetch = [&](i64 {}, int stage)", name);
-  out_.open("if ({} < {})", name, upper);
+  out_.open_if_needed("if ({} < {})", name, upper);
   scalars_[i] = {name, "i64"};
   for (const Step& s : step.body[0])
     if (s.kind == Step::Kind::scalar) k_.scalars().print_scalar(*s.op);
@@ -122,7 +123,7 @@ bool CpAsyncDot::print_loop(const Step& step) {
   out_.write("int stage = 0;  // which of the blocks under way is multiplied");
   const bool fma = by_fma(k_);
   if (fma) print_first_parts(f, ahead);
-  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower, upper, by);
+  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower, upper, by.text);
   if (!fma) print_wait(ahead);
   out_.line("fetch({} + {} * {}, stage == 0 ? {} : stage - 1);", name, ahead, wrapped(by), ahead);
   print_multiply(acc, f, ahead);

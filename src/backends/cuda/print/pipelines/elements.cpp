@@ -107,7 +107,7 @@ void PersistentRows::print_staging(const std::string& programs) {
                                        : "i32(blockIdx.x)",
             row_cluster(schedule_) > 1 ? fmt::format("i32(gridDim.x) / {}", row_cluster(schedule_))
                                        : "i32(gridDim.x)");
-  out_.open("for (int i = 0; i < {}; ++i)", ahead);
+  out_.open_if_needed("for (int i = 0; i < {}; ++i)", ahead);
   out_.line("if (first + i * hop < {}) fetch_program(first + i * hop, i);", programs);
   out_.write("copy_async_commit();");
   out_.close();

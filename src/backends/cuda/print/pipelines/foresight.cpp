@@ -1,3 +1,4 @@
+// Scalars of the kernel's body, printed once more where blocks are fetched.
 #include "backends/cuda/print/pipelines/foresight.h"
 
 namespace tilewright::cuda {
@@ -16,7 +17,7 @@ void Foresight::print(ValueId value) {
   for (ValueId o : op->operands) print(o);
   if (op->kind == OpKind::program_id) {
     if (axes_.insert(op->param).second)
-      out_.line("const i32 program_{} = {};", op->param, k_.programs().program_id(op->param).text);
+      out_.line("const i32 program_{} = {};", op->param, k_.programs().program_id(op->param));
   } else if (const std::string line = k_.scalars().scalar_line(v); !line.empty()) {
     out_.write(line);
   }

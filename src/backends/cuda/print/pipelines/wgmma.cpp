@@ -1,3 +1,5 @@
+// The text that all wgmma schedules have: the warpgroup that fetches, the ones that multiply, and their
+// loops over programs.
 #include "backends/cuda/print/pipelines/wgmma.h"
 
 #include <fmt/ranges.h>
@@ -30,9 +32,9 @@ void Wgmma::print_body() {
   print_tile_barriers();
   print_rings();
   k_.wait_for_previous();
-  out_.open("if (threadIdx.x >= {})", schedule_.threads);
+  out_.open_if_needed("if (threadIdx.x >= {})", schedule_.threads);
   out_.line("registers_down<{}>();", registers.fetching);
-  out_.open("if (threadIdx.x == {})", schedule_.threads);
+  out_.open_if_needed("if (threadIdx.x == {})", schedule_.threads);
   open_program_loop();
   foresight_.begin();
   k_.programs().print_tile_swizzle();

@@ -1,3 +1,4 @@
+// The text of back-to-back dots by wgmma, but for their rounds (wgmma_b2b_rounds.cpp).
 #include "backends/cuda/print/pipelines/wgmma_b2b.h"
 
 #include "backends/cuda/analysis/b2b_plan.h"

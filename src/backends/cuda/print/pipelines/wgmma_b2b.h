@@ -63,7 +63,9 @@ class WgmmaB2b : public Wgmma {
     std::map<ValueId, Registers> aside = {};
   };
   struct RoundBounds {
-    std::string index, type, from, end, by;
+    std::string index, type;
+    TypedText from;
+    std::string end, by;
   };
   void print_pipeline(const Step& loop, const std::vector<const B2bDot*>& dots);
   void print_in_order(const Step& loop);

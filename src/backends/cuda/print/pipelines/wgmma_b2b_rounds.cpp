@@ -67,7 +67,7 @@ void WgmmaB2b::print_pipeline(const Step& loop, const std::vector<const B2bDot*>
   for (const B2bDot* d : dots) wait(*d);
   for (const B2bDot* d : dots) issue(*d, d->loop_from_zero ? fmt::format("{} > {}", i, lower) : "true");
   out_.line("wgmma_wait<{}>();", dots.size());
-  out_.open("if ({} > {})", i, lower);
+  out_.open_if_needed("if ({} > {})", i, lower);
   release();
   out_.close();
   for (int block : blocks) out_.line("{}.next();", pipelines_[static_cast<std::size_t>(block)].state);
@@ -76,7 +76,7 @@ void WgmmaB2b::print_pipeline(const Step& loop, const std::vector<const B2bDot*>
   out_.write("wgmma_wait<0>();");
   for (const B2bDot* d : dots) out_.line("wgmma_pin({});", registers_.buffer(d->op->results[0]).name);
   const bool runs = runs_always(op);
-  if (!runs) out_.open("if ({} < {})", lower, upper);
+  if (!runs) out_.open_if_needed("if ({} < {})", lower, upper);
   release();
   if (!runs) out_.close();
 }
@@ -140,11 +140,11 @@ void WgmmaB2b::print_in_order(const Step& loop) {
   const Op& op = *loop.op;
   std::vector<ElementPrinter::LoadAhead> ahead = loads_ahead(loop);
   for (ElementPrinter::LoadAhead& load : ahead) k_.elements().loads().declare_ahead(load.loop, load.instr);
-  const auto bound = [&](std::size_t which) { return expressions_.scalar(op.operands[which]).text; };
+  const auto bound = [&](std::size_t which) { return expressions_.scalar(op.operands[which]); };
   if (!ahead.empty()) {
     const bool runs = runs_always(op);
-    if (!runs) out_.open("if ({} < {})", bound(0), bound(1));
-    print_ahead(ahead, op, bound(0));
+    if (!runs) out_.open_if_needed("if ({} < {})", bound(0).text, bound(1).text);
+    print_ahead(ahead, op, bound(0).text);
     if (!runs) out_.close();
   }
   // What stands at no place of the loop's index is the same in each round.
@@ -183,7 +183,8 @@ void WgmmaB2b::print_in_order(const Step& loop) {
     k_.print_step(step);
   }
   if (!ahead.empty()) {
-    const std::string i = names_.value(op.blocks[0].args[0]), next = fmt::format("i64({}) + {}", i, bound(2));
+    const std::string i = names_.value(op.blocks[0].args[0]),
+                      next = fmt::format("i64({}) + {}", i, bound(2).text);
     print_ahead(ahead, op, fmt::format("{0} < {1} ? {0} : {2}", next, wrapped(bound(1)), i));
   }
   end(under_way.size());
@@ -216,7 +217,7 @@ void WgmmaB2b::share_late_registers(const B2bDot& from, const B2bDot& to) {
 WgmmaB2b::RoundBounds WgmmaB2b::print_round_bounds(const Op& loop) {
   const tile::ValueId i = loop.blocks[0].args[0];
   const std::string name = names_.value(i);
-  RoundBounds bounds{name, expressions_.type_of(i), expressions_.scalar(loop.operands[0]).text,
+  RoundBounds bounds{name, expressions_.type_of(i), expressions_.scalar(loop.operands[0]),
                      out_.local(name + "_end"), out_.local(name + "_step")};
   out_.line("const i64 {} = {}, {} = {};", bounds.end, expressions_.scalar(loop.operands[1]).text, bounds.by,
             expressions_.scalar(loop.operands[2]).text);
@@ -229,7 +230,7 @@ WgmmaB2b::RoundBounds WgmmaB2b::print_round_bounds(const Op& loop) {
 void WgmmaB2b::print_overlapping_round(const NamedRound& named, bool may_begin) {
   const B2bRound& round = *named.steps;
   const auto behind_another = [&](const std::function<void()>& print) {
-    if (may_begin) out_.open("if (!begins)");
+    if (may_begin) out_.open_if_needed("if (!begins)");
     print();
     if (may_begin) out_.close();
   };
@@ -297,7 +298,7 @@ void WgmmaB2b::print_overlapping(const Step& loop) {
   for (const auto& [v, r] : named.aside) out_.write(registers_.declaration(r));
   const RoundBounds bounds = print_round_bounds(*loop.op);
   const bool runs = runs_always(*loop.op);
-  if (!runs) out_.open("if ({} < {})", bounds.from, bounds.end);
+  if (!runs) out_.open_if_needed("if ({} < {})", bounds.from.text, bounds.end);
   ++loop_depth_;
   const std::optional<KnownMasks> masks = next ? shared_masks(loop, *next) : std::nullopt;
   const std::string body = out_.local("run_round"), masked = masks ? ", true" : "";
@@ -307,7 +308,7 @@ void WgmmaB2b::print_overlapping(const Step& loop) {
   print_overlapping_round(named, true);
   k_.elements().known_masks() = nullptr;
   out_.close_with("};");
-  out_.line("{}({}({}), true{});", body, bounds.type, bounds.from, masked);
+  out_.line("{}({}({}), true{});", body, bounds.type, bounds.from.text, masked);
   const std::string i = out_.local(bounds.index + "_i");
   out_.open("for (i64 {0} = {1} + {2}; {0} < {3}; {0} += {2})", i, wrapped(bounds.from), bounds.by,
             bounds.end);
@@ -316,7 +317,7 @@ void WgmmaB2b::print_overlapping(const Step& loop) {
   if (next && more) {
     const RoundBounds others = print_round_bounds(*next->op);
     const std::string j = out_.local(others.index + "_i");
-    out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", j, others.from, others.end, others.by);
+    out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", j, others.from.text, others.end, others.by);
     if (masks) {
       out_.line("{}({}({}), false, false);", body, bounds.type, j);
     } else {

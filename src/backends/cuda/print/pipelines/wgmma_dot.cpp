@@ -1,3 +1,4 @@
+// The text of a loop of one dot under wgmma.
 #include "backends/cuda/print/pipelines/wgmma_dot.h"
 
 #include "backends/cuda/print/pipelines/cp_async_dot.h"

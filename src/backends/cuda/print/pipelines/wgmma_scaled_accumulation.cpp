@@ -1,3 +1,4 @@
+// The text of scaled accumulation by wgmma: rounds two by two, with names for what each round loads ahead.
 #include "backends/cuda/print/pipelines/wgmma_scaled_accumulation.h"
 #include "backends/cuda/print/element_printer.h"
 
@@ -138,7 +139,7 @@ void WgmmaScaledAccumulation::print_round(const Rounds& a, const Round& round) {
   for (Index block = 0; block < a.row_blocks; ++block) {
     issue(a, round.kind, block);
     if (block == 0 && !a.before.empty()) {
-      out_.open("if ({} < {})", next.index, a.end);
+      out_.open_if_needed("if ({} < {})", next.index, a.end);
       print_steps(a, next, a.before);
       out_.close();
     }
@@ -154,20 +155,21 @@ void WgmmaScaledAccumulation::print_dots(const Step& loop) {
   if (warpgroups() > 1) out_.line("keep_step<{}>();", schedule_.threads);
   Rounds a = rounds_of(loop);
   const Op& op = *loop.op;
-  const std::string i = names_.value(op.blocks[0].args[0]), lower = expressions_.scalar(op.operands[0]).text;
+  const std::string i = names_.value(op.blocks[0].args[0]);
+  const TypedText lower = expressions_.scalar(op.operands[0]);
   declare(a);
   a.end = out_.local(i + "_end"), a.by = out_.local(i + "_step");
   out_.line("const i64 {} = {}, {} = {};", a.end, expressions_.scalar(op.operands[1]).text, a.by,
             expressions_.scalar(op.operands[2]).text);
   const bool runs = runs_always(op);
-  if (!runs) out_.open("if ({} < {})", lower, a.end);
+  if (!runs) out_.open_if_needed("if ({} < {})", lower.text, a.end);
   ++loop_depth_;
   const std::string at = out_.local(i + "_i");
   const Round first{wrapped(lower), 0}, even{at, 0}, odd{fmt::format("{} + {}", at, a.by), 1};
   print_steps(a, first, a.before);
   out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += 2 * {3})", at, first.index, a.end, a.by);
   print_round(a, even);
-  out_.open("if ({} < {})", odd.index, a.end);
+  out_.open_if_needed("if ({} < {})", odd.index, a.end);
   print_round(a, odd);
   out_.close();
   out_.close();
