@@ -90,16 +90,11 @@ function(tw_optimised_code_first program)
   target_link_options(${program} PRIVATE LINKER:--whole-archive ${archives} LINKER:--no-whole-archive)
 endfunction()
 
-# tw_tool(<program> [MEASURES]): a program with a command line. One that measures is optimised as the library is, also where it has
-# nothing to hurry for: of code that both have, such as a std::function's, the linker takes the program's.
+# tw_tool(<program> [<most>]): a program with a command line, in units of <most> sources (tw_units). What it is to measure by code of
+# its own, which is not optimised, it has in a library, and tw_optimised_code_first() takes that library's.
 function(tw_tool program)
-  if("MEASURES" IN_LIST ARGN)
-    tw_units(${program})
-    tw_precompiled(${program} command)
-    return()
-  endif()
   target_compile_options(${program} PRIVATE ${TW_LESS_OPTIMIZATION})
-  tw_units(${program})
+  tw_units(${program} ${ARGN})
   tw_precompiled(${program} tool)
 endfunction()
 

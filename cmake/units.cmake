@@ -1,11 +1,15 @@
-# tw_units(<target>): where CMAKE_UNITY_BUILD is on, the target's sources are compiled several at once. Half of what a source of
+# tw_units(<target> [<most>]): where CMAKE_UNITY_BUILD is on, the target's sources are compiled several at once. Half of what a source of
 # this project costs is the standard library's headers, which a unit reads once. A unit holds sources of one folder, at most
-# eight of them: one that changes is compiled again with its neighbours, in a few seconds. A folder with one source joins the folder
-# around it. So neighbours keep their local names apart; the preset dev compiles each source alone, and
+# <most> of them, eight if it is not given: one that changes is compiled again with its neighbours, in a few seconds. A folder with
+# one source joins the folder around it. So neighbours keep their local names apart; the preset dev compiles each source alone, and
 # `make lint` (scripts/check_units.py) finds what would not compile so.
 function(tw_units target)
   if(NOT CMAKE_UNITY_BUILD)
     return()
+  endif()
+  set(most 8)
+  if(ARGC GREATER 1)
+    set(most ${ARGV1})
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
@@ -38,7 +42,7 @@ function(tw_units target)
     if(count EQUAL 1)
       continue()
     endif()
-    math(EXPR units "(${count} + 7) / 8")
+    math(EXPR units "(${count} + ${most} - 1) / ${most}")
     set(at 0)
     foreach(source ${sources_${folder}})
       math(EXPR unit "${at} * ${units} / ${count}")

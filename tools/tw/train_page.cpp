@@ -31,14 +31,14 @@ struct Against {
   Value of;
 };
 
-struct Curve {
+struct RunCurve {
   std::string name, label, style;  // the label stands at its end, where there is one
   Value of;
   const TrainedRun* run = nullptr;
   bool dotted = false;
 };
 
-std::vector<Point> points_of(const Curve& curve, const Against& x) {
+std::vector<Point> points_of(const RunCurve& curve, const Against& x) {
   std::vector<Point> points;
   for (const TrainReport& r : curve.run->reports)
     if (const double y = curve.of(r); std::isfinite(y)) points.push_back({x.of(r), y});
@@ -56,10 +56,10 @@ AxisSpec fitting(const std::string& label, const std::vector<std::vector<Point>>
   return {label, lab::Scale::linear, from_zero ? 0 : low - 0.05 * room, high + 0.1 * room};
 }
 
-std::string chart(const std::string& what, const std::vector<Curve>& curves, const Against& x) {
+std::string chart(const std::string& what, const std::vector<RunCurve>& curves, const Against& x) {
   std::vector<std::vector<Point>> points;
   double first = 1e300, last = 0;
-  for (const Curve& curve : curves) {
+  for (const RunCurve& curve : curves) {
     points.push_back(points_of(curve, x));
     for (const Point& p : points.back()) first = std::min(first, p.x), last = std::max(last, p.x);
   }
@@ -68,7 +68,7 @@ std::string chart(const std::string& what, const std::vector<Curve>& curves, con
   const AxisSpec across{x.label, lab::Scale::linear, first, last}, up = fitting(what, points);
   const auto drawn = [&](lab::PlotFrame frame) {
     std::vector<lab::Plot::EndName> ends;
-    const auto style = [](const Curve& curve) { return curve.style + (curve.dotted ? " dashed" : ""); };
+    const auto style = [](const RunCurve& curve) { return curve.style + (curve.dotted ? " dashed" : ""); };
     for (std::size_t i = 0; i < curves.size(); ++i) {
       if (points[i].empty() || curves[i].label.empty()) continue;
       ends.push_back({points[i].back(), curves[i].label, style(curves[i])});
@@ -106,8 +106,8 @@ std::string key(const std::vector<TrainedRun>& runs) {
 
 // Each run has a colour; its training loss, which is of a single batch, is dotted.
 std::string charts(const std::vector<TrainedRun>& runs, const Against& x) {
-  std::vector<Curve> losses;
-  std::vector<std::vector<Curve>> others(3);
+  std::vector<RunCurve> losses;
+  std::vector<std::vector<RunCurve>> others(3);
   const Value values[] = {[](const TrainReport& r) { return r.tokens_per_s; },
                           [](const TrainReport& r) { return r.grad_norm; },
                           [](const TrainReport& r) { return r.learning_rate; }};
@@ -131,8 +131,8 @@ std::string charts(const std::vector<TrainedRun>& runs, const Against& x) {
       others[k].push_back(
           {.name = run.name, .label = alone ? "" : run.name, .style = style, .of = values[k], .run = &run});
   }
-  const auto figure = [&](const std::string& title, const std::string& axis, const std::vector<Curve>& curves,
-                          const std::string& caption) {
+  const auto figure = [&](const std::string& title, const std::string& axis,
+                          const std::vector<RunCurve>& curves, const std::string& caption) {
     return lab::figure_html(fmt::format("{} over {}", title, x.name), key(runs) + chart(axis, curves, x),
                             caption);
   };
