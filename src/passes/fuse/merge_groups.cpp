@@ -445,7 +445,7 @@ class Fuser {
     return out;
   }
 
-  void record(int a, int b, Refusal refusal, Fusion& out) const {
+  void record(int a, int b, const Refusal& refusal, Fusion& out) const {
     if (!groups_[index(a)].alive || !groups_[index(b)].alive) return;
     for (auto [p, c] : {std::pair{a, b}, std::pair{b, a}})
       for (NodeId id : groups_[index(p)].nodes)

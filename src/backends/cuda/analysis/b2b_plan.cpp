@@ -83,6 +83,18 @@ void erase_fills(const B2bMatmul& b2b, LoopPlan& plan) {
   erase_fills(plan, filled, plan.steps);
 }
 
+double flops_of(const tile::Kernel& kernel, const B2bDot& dot) {
+  const auto &a = kernel.type(dot.op->operands[0]).shape, &b = kernel.type(dot.op->operands[1]).shape;
+  return 2.0 * static_cast<double>(a[0] * a[1] * b[1]);
+}
+
+bool chooses_elements(const tile::Kernel& kernel, const Op& loop) {
+  return std::any_of(loop.blocks[0].ops.begin(), loop.blocks[0].ops.end(), [&](const Op& op) {
+    return op.kind == OpKind::apply && op.prim == tile::Prim::select &&
+           kernel.type(op.operands[0]).rank() == 2;
+  });
+}
+
 const B2bDot* late_dot(const B2bMatmul& b2b, const Op& loop) {
   const B2bDot* last = nullptr;
   int count = 0;

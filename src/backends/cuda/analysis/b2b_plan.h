@@ -10,6 +10,12 @@ namespace tilewright::cuda {
 // Without the element loops that write the zeros that dots begin with.
 void erase_fills(const B2bMatmul& b2b, printer::LoopPlan& plan);
 
+// FLOPs of a dot in one round of its loop.
+double flops_of(const tile::Kernel& kernel, const B2bDot& dot);
+
+// Whether a loop's rounds choose between the elements of tiles, as a mask does.
+bool chooses_elements(const tile::Kernel& kernel, const tile::Op& loop);
+
 // The dot of a loop that may run under the steps of the next round: the last one, whose operand a is
 // computed; those before it wait for nothing but blocks of memory. Null where it is not so.
 const B2bDot* late_dot(const B2bMatmul& b2b, const tile::Op& loop);

@@ -360,7 +360,7 @@ class Lister {
     double round = 0;
     for (const B2bDot& d : b2b.dots) {
       if (d.is_nested() || loads(d.loop->operands[0]) || loads(d.loop->operands[1])) return kManyRounds;
-      if (d.loop == b2b.dots[0].loop) round += flops_of(d);
+      if (d.loop == b2b.dots[0].loop) round += flops_of(kernel_, d);
     }
     if (!kernel_.scalars.empty()) return kManyRounds;
     for (const tile::GridAxis& axis : kernel_.grid) round *= programs_of(axis);
@@ -441,12 +441,6 @@ class Lister {
     return "";
   }
 
-  // FLOPs of one round.
-  double flops_of(const B2bDot& d) const {
-    const auto &a = kernel_.type(d.op->operands[0]).shape, &b = kernel_.type(d.op->operands[1]).shape;
-    return 2.0 * static_cast<double>(a[0] * a[1] * b[1]);
-  }
-
   double rounds(const Op& loop) const {
     const auto known = rounds_.find(&loop);
     return known != rounds_.end() ? known->second : static_cast<double>(kUnknownTrips);
@@ -495,7 +489,7 @@ class Lister {
     double flops = 0, nested_us = 0;
     for (const B2bDot& d : b2b.dots) {
       const double times = rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
-      flops += flops_of(d) * times;
+      flops += flops_of(kernel_, d) * times;
       if (d.is_nested()) nested_us += times * kNestedRoundUs;
     }
     const double products_us = flops * programs() / (kB2bShare * busy() * target_.matrix_flops_per_s) * 1e6;
@@ -514,7 +508,7 @@ class Lister {
     double program_us = 0, nested_us = 0;
     for (const B2bDot& d : b2b.dots) {
       const double times = rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
-      program_us += times * flops_of(d) / unit_flops_per_us;
+      program_us += times * flops_of(kernel_, d) / unit_flops_per_us;
       if (d.is_nested()) {
         nested_us += times * kNestedRoundUs;
         const auto elements = static_cast<double>(kernel_.type(d.op->results[0]).size());
@@ -525,7 +519,7 @@ class Lister {
       }
     }
     for (const auto& [loop, count] : sums) {
-      const double element_us = kB2bElementUs + (is_masked(*loop) ? kB2bMaskedUs : 0);
+      const double element_us = kB2bElementUs + (chooses_elements(kernel_, *loop) ? kB2bMaskedUs : 0);
       program_us += kB2bLoopUs + rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs +
                                                   static_cast<double>(computed[loop]) * element_us);
     }
@@ -535,14 +529,6 @@ class Lister {
     if (!differs_by_row(b2b, kernel_)) waves = std::ceil(waves);
     return std::max(program_us, nested_us) * waves +
            loaded_in_rounds(kernel_.body, b2b, 1) * waves * kRoundLoadUs + target_.launch_s * 1e6;
-  }
-
-  // Whether a loop's rounds choose between the elements of tiles.
-  bool is_masked(const Op& loop) const {
-    return std::any_of(loop.blocks[0].ops.begin(), loop.blocks[0].ops.end(), [&](const Op& op) {
-      return op.kind == OpKind::apply && op.prim == tile::Prim::select &&
-             kernel_.type(op.operands[0]).rank() == 2;
-    });
   }
 
   // Elements of tiles that the threads of a program load in the rounds of loops with dots, their own loads
