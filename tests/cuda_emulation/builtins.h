@@ -428,17 +428,17 @@ inline void ptx_cp_async_bulk_wait_group_read(int pending) { emu_tma_wait_read(p
 // --- fp8: two values in 16 bits, low byte first; saturating, to nearest even
 inline float emu_f8(unsigned char bits, int mantissa, int bias) {
   const int exponent = (bits & 0x7f) >> mantissa, fraction = bits & ((1 << mantissa) - 1);
-  float x = exponent == 0 ? float(fraction) : float(fraction + (1 << mantissa));
-  for (int e = exponent == 0 ? 1 : exponent; e < bias + mantissa; ++e) x *= 0.5f;
-  for (int e = bias + mantissa; e < exponent; ++e) x *= 2.f;
-  return (bits & 0x80) != 0 ? -x : x;
+  const float units = exponent == 0 ? float(fraction) : float(fraction + (1 << mantissa));
+  const float unit = __uint_as_float(unsigned((exponent == 0 ? 1 : exponent) - bias - mantissa + 127) << 23);
+  return (bits & 0x80) != 0 ? -units * unit : units * unit;
 }
 inline unsigned char emu_to_f8(float x, int mantissa, int bias, unsigned char largest) {
   const unsigned char sign = (__float_as_uint(x) >> 31) != 0 ? 0x80 : 0;
   if (x != x) return sign | 0x7f;
   const float magnitude = x < 0 ? -x : x;
-  unsigned char best = 0;
-  while (best < largest && emu_f8(best + 1, mantissa, bias) <= magnitude) ++best;
+  unsigned char best = 0;  // the last one that is not larger
+  for (unsigned char step = 64; step > 0; step /= 2)
+    if (best + step <= largest && emu_f8(best + step, mantissa, bias) <= magnitude) best += step;
   if (best < largest) {
     const double low = emu_f8(best, mantissa, bias), high = emu_f8(best + 1, mantissa, bias),
                  middle = (low + high) / 2;

@@ -30,29 +30,44 @@ Shadow::Shadow(const std::vector<BoundView>& views, const std::vector<ViewBindin
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(begin_of(a), a) < std::pair(begin_of(b), b);
   });
-  windows_.resize(views.size());
+  // Bytes of the shadowed memory from the first buffer's begin on, buffers apart joined.
+  struct Range {
+    std::size_t begin, end;
+  };
+  std::vector<Range> ranges(views.size());
   std::uintptr_t group_begin = 0, group_end = 0;
-  std::size_t group_shadow = 0;
+  std::size_t group_shadow = 0, total = 0;
   for (std::size_t v : order) {
-    const ViewBinding& binding = bindings[v];
     const std::uintptr_t begin = begin_of(v);
     const std::uintptr_t end =
-        begin + static_cast<std::uintptr_t>(binding.before_bytes + binding.extent_bytes);
+        begin + static_cast<std::uintptr_t>(bindings[v].before_bytes + bindings[v].extent_bytes);
+    cell_bytes_ = std::gcd(cell_bytes_, static_cast<std::uintptr_t>(views[v].element_bytes));
     if (begin >= group_end) {
       group_begin = begin;
       group_end = begin;
-      group_shadow = bytes_.size();
+      group_shadow = (total + 15) / 16 * 16;
     }
     group_end = std::max(group_end, end);
-    bytes_.resize(std::max(bytes_.size(), group_shadow + (group_end - group_begin)));
-    windows_[v] = {
-        .origin = group_shadow + (begin - group_begin) + static_cast<std::size_t>(binding.before_bytes),
-        .begin = -binding.before_bytes,
-        .end = binding.extent_bytes,
-        .element_bytes = views[v].element_bytes};
+    total = std::max(total, group_shadow + (group_end - group_begin));
+    ranges[v] = {group_shadow + (begin - group_begin), group_shadow + (end - group_begin)};
+  }
+  for (std::size_t v = 0; v < views.size(); ++v)
+    for (const std::uintptr_t offset :
+         {ranges[v].begin, ranges[v].end, static_cast<std::uintptr_t>(bindings[v].before_bytes)})
+      cell_bytes_ = std::gcd(cell_bytes_, offset);
+  cells_.reset(
+      static_cast<Cell*>(std::calloc(total / std::max(cell_bytes_, std::uintptr_t{1}) + 1, sizeof(Cell))));
+  if (!cells_) throw std::bad_alloc();
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    const ViewBinding& binding = bindings[v];
+    windows_.push_back(
+        {.origin = (ranges[v].begin + static_cast<std::size_t>(binding.before_bytes)) / cell_bytes_,
+         .begin = -binding.before_bytes,
+         .end = binding.extent_bytes,
+         .element_bytes = views[v].element_bytes});
     if (!binding.initialized)
-      for (std::size_t i = begin - group_begin; i < end - group_begin; ++i)
-        bytes_[group_shadow + i].initialized = false;
+      for (std::size_t i = ranges[v].begin / cell_bytes_; i < ranges[v].end / cell_bytes_; ++i)
+        cells_.get()[i].uninitialized = true;
   }
 }
 
@@ -62,24 +77,25 @@ std::string Shadow::touch(int view, Index offset, Index program, Touch how) {
   if (first < window.begin || first + window.element_bytes > window.end)
     return fmt::format("element {} lies outside the buffer of {} bytes", offset, window.end - window.begin);
   const auto self = static_cast<std::int32_t>(program + 1);
-  const auto at = static_cast<std::size_t>(static_cast<Index>(window.origin) + first);
-  for (std::size_t i = at; i < at + static_cast<std::size_t>(window.element_bytes); ++i) {
-    Byte& byte = bytes_[i];
+  const auto cell_bytes = static_cast<Index>(cell_bytes_);
+  Cell* const at = cells_.get() + static_cast<Index>(window.origin) + first / cell_bytes;
+  for (Cell* c = at; c < at + window.element_bytes / cell_bytes; ++c) {
+    Cell& cell = *c;
     const bool reads = how == Touch::read || how == Touch::add;
-    if (reads && !byte.initialized && byte.writer == 0) return "nothing was written here before";
-    if (how == Touch::add && byte.writer == kAdded) continue;
-    if (other(byte.writer, self))
-      return byte.writer == kAdded ? "programs add here atomically"
-                                   : fmt::format("program {} writes here too", byte.writer - 1);
+    if (reads && cell.uninitialized && cell.writer == 0) return "nothing was written here before";
+    if (how == Touch::add && cell.writer == kAdded) continue;
+    if (other(cell.writer, self))
+      return cell.writer == kAdded ? "programs add here atomically"
+                                   : fmt::format("program {} writes here too", cell.writer - 1);
     if (how == Touch::read) {
-      byte.reader = other(byte.reader, self) ? kMany : self;
+      cell.reader = other(cell.reader, self) ? kMany : self;
       continue;
     }
-    if (other(byte.reader, self)) return fmt::format("{} this", programs(byte.reader));
-    if (how == Touch::scatter && byte.writer != 0) return "two scattered elements meet here";
-    if (how == Touch::store && byte.scattered) return "a scattered element was written here";
-    byte.writer = how == Touch::add ? kAdded : self;
-    byte.scattered = how == Touch::scatter;
+    if (other(cell.reader, self)) return fmt::format("{} this", programs(cell.reader));
+    if (how == Touch::scatter && cell.writer != 0) return "two scattered elements meet here";
+    if (how == Touch::store && cell.scattered) return "a scattered element was written here";
+    cell.writer = how == Touch::add ? kAdded : self;
+    cell.scattered = how == Touch::scatter;
   }
   return "";
 }

@@ -1,7 +1,9 @@
-// Shadow memory of a checked run: for each byte who wrote it and who read it. Views that share memory share
-// their shadow.
+// Shadow memory of a checked run: for each cell, the largest piece of memory that every element is whole
+// pieces of, who wrote it and who read it. Views that share memory share their shadow.
 #pragma once
 
+#include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "backends/reference/memory.h"
@@ -19,19 +21,25 @@ class Shadow {
   std::string touch(int view, Index offset, Index program, Touch how);
 
  private:
-  struct Byte {
-    std::int32_t writer = 0;  // program + 1; kAdded for atomic additions
-    std::int32_t reader = 0;  // first program + 1; kMany once two programs have read
-    bool initialized = true;
-    bool scattered = false;
+  // All zeros: written before the run, touched by no program.
+  struct Cell {
+    std::int32_t writer;  // program + 1; kAdded for atomic additions
+    std::int32_t reader;  // first program + 1; kMany once two programs have read
+    bool uninitialized;
+    bool scattered;
   };
   // Where a view's buffer lies in the shadow.
   struct Window {
-    std::size_t origin = 0;    // the view's coordinate (0, …, 0)
+    std::size_t origin = 0;    // the cell of the view's coordinate (0, …, 0)
     Index begin = 0, end = 0;  // bytes of the buffer around it
     Index element_bytes = 1;
   };
-  std::vector<Byte> bytes_;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::uintptr_t cell_bytes_ = 0;
+  // By calloc: pages of large buffers that no program touches are never taken.
+  std::unique_ptr<Cell, Free> cells_;
   std::vector<Window> windows_;  // by view
 };
 
