@@ -39,9 +39,8 @@ ARGUMENTS = ["--quiet", f"--config-file={ROOT}/.clang-tidy", f"--header-filter=^
 # Tests read well or not by eye, and GoogleTest's macros are most of what the path-sensitive checks would walk.
 TEST_ARGUMENTS = ["--checks=-bugprone-suspicious-include,-clang-analyzer-*"]
 # The sources of a unit are headers to the path-sensitive checks, which would pass over them. They stay within a function: with
-# the calls inlined they take ten times as long, and what they say depends on what else is in the unit. 225000 states
-# a function are allowed; 3000 take half the time of 10000 and reach all but 15 of the 16418 blocks that 10000 reach
-# (docs/notes/2026-11-29-seconds-of-ci.md).
+# the calls inlined they take ten times as long, and what they say depends on what else is in the unit. Up to 225000 states
+# a function are the default; 3000 take a tenth less time than 10000 (docs/notes/2026-11-29-seconds-of-ci.md).
 FLAGS = ["-w", "-ferror-limit=0", "-Xclang", "-analyzer-opt-analyze-headers",
          "-Xclang", "-analyzer-config", "-Xclang", "ipa=none,max-nodes=3000"]
 # What every source may be given: who may include whom is another test's to say (check_layers.py).

@@ -1,6 +1,7 @@
 """The recorder of another revision: checked out into a git worktree of its own, built there with ccache, and kept for the next time."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -55,11 +56,21 @@ def forget_old(present):
         shutil.rmtree(folder)
 
 
+def own_compiler():
+    """The C++ compiler that this tree is built with, or None before it is: what a compiler of ours prints depends on the order in
+    which the compiler that built it evaluates arguments, so that two revisions are compared as built by one."""
+    cache = ROOT / "build" / "CMakeCache.txt"
+    found = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache.read_text(), re.MULTILINE) if cache.exists() else None
+    return found and found[1]
+
+
 def build(source, jobs, log):
     """Builds the recorder of the tree `source` in its folder build/, and returns the program."""
     environment = shared_ccache()
     if not (source / "build" / "build.ninja").exists():
-        run(["cmake", "-S", str(source), "-B", str(source / "build"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"], log, environment)
+        compiler = own_compiler()
+        run(["cmake", "-S", str(source), "-B", str(source / "build"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+             *([f"-DCMAKE_CXX_COMPILER={compiler}"] if compiler else [])], log, environment)
     run(["cmake", "--build", str(source / "build"), "-j", str(jobs), "--target", RECORDER], log, environment)
     return source / "build" / RECORDER
 
