@@ -173,12 +173,12 @@ void LoopBody::print_indexed_effect(int i, Pass& pass) {
     }
     const Term value = expressions_.term(instr(i).operands[0], copy, pass);
     const bool side_by_side = lanes_.walked_index(i) >= 0;
-    k_.code.line("{}{}({}{}{}, {}, {});",
-                 op.kind == OpKind::atomic_add ? "atomic_add"
-                 : side_by_side                ? "store"
-                                               : "scatter",
-                 is_bool(value.dtype) ? "_bool" : "", k_.views[static_cast<std::size_t>(op.param)],
-                 side_by_side ? " + " : ", ", offsets_text(i, 1, copy, pass), as_vector(k_, value), lanes);
+    const bool adds = op.kind == OpKind::atomic_add;
+    k_.code.line(
+        "{}{}({}{}{}, {}, {});",
+        adds ? (side_by_side ? "add_side_by_side" : "atomic_add") : (side_by_side ? "store" : "scatter"),
+        is_bool(value.dtype) ? "_bool" : "", k_.views[static_cast<std::size_t>(op.param)],
+        side_by_side ? " + " : ", ", offsets_text(i, 1, copy, pass), as_vector(k_, value), lanes);
   }
 }
 

@@ -62,12 +62,23 @@ bool LoopLanes::is_block_of_words(int i) const {
          counts_lanes(in.operands[1]) && first_is_multiple(in.operands[1], /*words of a block*/ 4);
 }
 
-// The operand of a gather or scatter that is the only index to differ between lanes and counts them, along a
-// dim of stride 1: the lanes lie side by side. -1: none.
+// Vectors are added under locks (add_side_by_side() in tw_cpu), single elements without: elements of one view
+// are added one way alone.
+bool LoopLanes::adds_alone(const tile::Op& op) const {
+  if (op.kind != OpKind::atomic_add) return false;
+  int additions = 0;
+  tile::for_each_op(k_.kernel.body,
+                    [&](const tile::Op& other) { additions += other.kind == OpKind::atomic_add ? 1 : 0; });
+  return additions == 1;
+}
+
+// The operand of a gather, scatter or addition that is the only index to differ between lanes and counts
+// them, along a dim of stride 1: the lanes lie side by side. -1: none.
 int LoopLanes::walked_index(int i) const {
   const Instr& in = instr(i);
   const bool is_gather = in.kind == Instr::Kind::compute && in.op->kind == OpKind::gather;
-  const bool is_scatter = in.kind == Instr::Kind::effect && in.op->kind == OpKind::scatter;
+  const bool is_scatter =
+      in.kind == Instr::Kind::effect && (in.op->kind == OpKind::scatter || adds_alone(*in.op));
   if (!is_gather && !is_scatter) return -1;
   const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(in.op->param)];
   const std::size_t first = is_gather ? 0 : 1;

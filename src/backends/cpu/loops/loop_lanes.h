@@ -14,6 +14,7 @@ class LoopLanes : LoopParts {
   bool first_is_multiple(const printer::Ref& ref, Index factor) const;
   int counting_side(int i) const;
   bool is_block_of_words(int i) const;
+  bool adds_alone(const tile::Op& op) const;
   int walked_index(int i) const;
   void find_needed_lanes();
 };

@@ -27,11 +27,11 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 // `n`: the kernel's number in its test (is_tried).
-void expect_parity_everywhere(const tile::Kernel& kernel, std::uint64_t n) {
+void expect_parity_everywhere(const tile::Kernel& kernel, std::uint64_t n, int threads = 1) {
   for (const Isa isa : kAllIsas) {
     if (!host_runs(isa) || !testing::is_tried(isa, n)) continue;
     SCOPED_TRACE(name(isa));
-    const auto backend = CpuBackend::open({.threads = 1, .isa = std::string(name(isa))}).value();
+    const auto backend = CpuBackend::open({.threads = threads, .isa = std::string(name(isa))}).value();
     testing::expect_parity(*backend, kernel);
   }
 }
@@ -96,6 +96,35 @@ TEST(LoopLanesTest, IndicesThatCountLanesAreVectorsOfMemory) {
       EXPECT_TRUE(contains(text_of(shifted_row(dtype, first, 2)), "gather"));
       expect_parity_everywhere(shifted_row(dtype, first, 2), number++);
     }
+}
+
+// sums[shared ? 0 : row of ids, first + c] += x[r, c] for the rows of x, of which each program has one;
+// `twice`: by two additions.
+tile::Kernel added_rows(DType dtype, Index rows, Index first, bool shared, bool twice) {
+  Builder k("added_rows");
+  const View x = k.view("x", dtype, {rows, kColumns}), sums = k.view("sums", dtype, {7, 2 * kColumns});
+  const Value row = k.program_id(0), to = shared ? row * 0 : row % 7;
+  const Value t = k.load(x, {row, 0}, {.shape = {kColumns}}), column = k.arange(kColumns) + first;
+  for (int i = 0; i < (twice ? 2 : 1); ++i)
+    k.atomic_add(sums, {k.broadcast(to, {kColumns}), column}, t, column >= 0);
+  return k.finish({{{rows, 1}}});
+}
+
+// Threads that add to the same elements lose nothing.
+TEST(LoopLanesTest, RowsAreAddedByVectors) {
+  std::uint64_t number = 0;
+  for (const DType dtype : {DType::f32, DType::f64, DType::i64})
+    for (const Index first : {0, 37})
+      for (const bool shared : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name(dtype), first, shared));
+        const tile::Kernel kernel = added_rows(dtype, 700, first, shared, false);
+        const std::string text = text_of(kernel);
+        EXPECT_TRUE(contains(text, "add_side_by_side") && !contains(text, "atomic_add")) << text;
+        expect_parity_everywhere(kernel, number++, /*threads=*/2);
+      }
+  const tile::Kernel two = added_rows(DType::f32, 50, 3, false, true);
+  EXPECT_FALSE(contains(text_of(two), "add_side_by_side"));
+  expect_parity_everywhere(two, 0, 2);
 }
 
 tile::Kernel random_words(Index per_row, Index first) {

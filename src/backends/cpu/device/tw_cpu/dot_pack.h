@@ -1,6 +1,7 @@
 // Packing: blocks of a dot's operands become words in the order in which dot.h reads them.
 #pragma once
 #include "tw_cpu/dot_element.h"
+#include "tw_cpu/masked.h"
 #include "tw_cpu/relayout.h"
 
 namespace tw {
@@ -13,7 +14,31 @@ enum class Neighbours { asked, together, apart };
 // is taken stays in memory, and every load of a loop asks anew how far it reaches.
 template <int N, class Stored>
 static __attribute__((noinline)) void copy_edge(Stored* edge, const Stored* from, i64 stride, i64 there) {
-  for (int n = 0; n < N; ++n) edge[n] = n < there ? from[n * stride] : Stored(0);
+#ifdef TW_AVX512
+  constexpr bool kMasked = true;
+  // By one store, as large as the load that follows: of two smaller ones it would wait until both left the
+  // core.
+  if constexpr (N * sizeof(Stored) == 64)
+    if (stride == 1) {
+      const i64 bytes = limit(there, N) * (i64)sizeof(Stored);
+      typedef char Bytes __attribute__((vector_size(64)));
+      const Bytes loaded = (Bytes)__builtin_ia32_loaddquqi512_mask(
+          (const Bytes*)from, Bytes{}, bytes == 64 ? ~u64(0) : (u64(1) << bytes) - 1);
+      *(Bytes*)edge = loaded;
+      return;
+    }
+#else
+  constexpr bool kMasked = sizeof(Stored) >= 4;  // narrower elements are loaded one by one under a mask
+#endif
+  if (kMasked && stride == 1) {
+#pragma clang loop unroll(full)
+    for (int n = 0; n < N; n += TW_LANES)
+      store(edge + n, load(from + n, lanes_below(there - n), vec<Stored>(0)));
+    return;
+  }
+#pragma clang loop unroll(full)
+  for (int n = 0; n < N; n += TW_LANES) store(edge + n, vec<Stored>(0));
+  for (int n = 0; n < N && n < there; ++n) edge[n] = from[n * stride];
 }
 
 // A block of an operand in memory: `outer` counts rows of a or columns of b, `inner` what is summed over.
@@ -38,7 +63,7 @@ struct DotOperand {
   inline __attribute__((always_inline)) vec<word> along(i64 o, i64 step) const {
     if (Whole || (together() && o < outer && (step + TW_LANES) * E::kDepth <= inner))
       return E::words(at + o * outer_stride + step * E::kDepth);
-    stored edge[TW_LANES * E::kDepth];
+    alignas(64) stored edge[TW_LANES * E::kDepth];
     const i64 i = step * E::kDepth;
     copy_edge<TW_LANES * E::kDepth>(edge, at + o * outer_stride + i * inner_stride, inner_stride,
                                     o < outer ? inner - i : 0);
@@ -65,7 +90,7 @@ struct DotOperand {
     const i64 i = step * E::kDepth + d;
     if (Whole || (outer_stride == 1 && o + TW_LANES <= outer && i < inner))
       return E::place(load(at + o + i * inner_stride), d);
-    stored edge[TW_LANES];
+    alignas(64) stored edge[TW_LANES];
     copy_edge<TW_LANES>(edge, at + o * outer_stride + i * inner_stride, outer_stride,
                         i < inner ? outer - o : 0);
     return E::place(load(edge), d);
