@@ -3,6 +3,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cuda/cuda_backend.h"
 #include "ir/text.h"
+#include "ops/functions.h"
 #include "ops/ops.h"
 #include "passes/graph/simplify.h"
 #include "passes/pipeline.h"
@@ -117,6 +118,29 @@ TEST(Price, ProductsTakeTheTilesOfTheLeastPrice) {
     predicted += backend->candidates(k.kernel).front().predicted_us * 1e-6;
   EXPECT_LT(predicted, 0.97 * first);
   EXPECT_NEAR(plans.price(graph, forms, product).seconds, predicted, 1e-9 * first);
+}
+
+// A cache that holds what each half of a program moves, and not what all of it does, holds nothing of use: an
+// optimizer's update is one kernel at every size.
+TEST_P(Price, HalvesThatACacheHoldsAreNotFasterThanTheWhole) {
+  const auto backend = opened(GetParam());
+  const tile::Target& target = backend->target();
+  for (const Index cache : {target.cache_bytes, target.unit_cache_bytes})
+    for (const double share : {0.35, 0.45, 0.55, 0.7, 0.9, 1.2}) {
+      // Four numbers are read of each element, three written.
+      const auto n = static_cast<Index>(share * static_cast<double>(cache) / (7 * 4));
+      if (n < 4096) continue;
+      SCOPED_TRACE(n);
+      ir::Graph graph("update");
+      const auto input = [&](const char* name) {
+        return ir::Value{&graph, graph.add_input(name, {DType::f32, {n}})};
+      };
+      const ir::Value p = input("p"), g = input("g"), m = input("m"), v = input("v");
+      const ir::Value next_m = m * 0.9 + g * 0.1, next_v = v * 0.999 + g * g * 0.001;
+      const ir::Value next = p * 0.99999 - next_m / (ops::sqrt(next_v) * 10 + 1e-5) * 0.0015;
+      graph.set_outputs({next.id, next_m.id, next_v.id});
+      EXPECT_EQ(lowered(graph, target).compiled.plan.kernels.size(), 1u);
+    }
 }
 
 // A bias' gradient is a sum of few columns: with its update, or beside a product, it would be a kernel of few

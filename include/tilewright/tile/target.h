@@ -44,7 +44,8 @@ struct Target {
   // Caches that units have to themselves (second level of cores), all units together; 0: they have none.
   double unit_cache_bytes_per_s = 0;
   Index unit_cache_bytes = 0;
-  double flops_per_s = 50e9;      // f32 outside matrix units
+  double beside_bytes = 0;    // that pass the caches meanwhile, where a kernel is priced as a part of more
+  double flops_per_s = 50e9;  // f32 outside matrix units
   double matrix_flops_per_s = 0;  // 16-bit operands on matrix units; 0: it has none
   bool tf32 = false;              // f32 operands of products may lose all but 10 bits of mantissa
   bool any_size = false;          // kernels are to serve other sizes, too: tiles do not follow this one's
@@ -70,8 +71,9 @@ struct Target {
   bool unit_caches_hold(double bytes) const { return 2 * bytes < static_cast<double>(unit_cache_bytes); }
   bool cache_holds(double bytes) const { return 2 * bytes < static_cast<double>(cache_bytes); }
   double bytes_per_s(double bytes) const {
-    if (unit_caches_hold(bytes)) return unit_cache_bytes_per_s;
-    return cache_holds(bytes) ? cache_bytes_per_s : memory_bytes_per_s;
+    const double passing = std::max(bytes, beside_bytes);
+    if (unit_caches_hold(passing)) return unit_cache_bytes_per_s;
+    return cache_holds(passing) ? cache_bytes_per_s : memory_bytes_per_s;
   }
   // Elements of so many bytes that the threads of one block keep in registers: narrow ones are computed in
   // f32.

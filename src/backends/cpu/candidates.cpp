@@ -87,8 +87,9 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
                cores = runs_on_caller(programs, program_us(cost, programs, target)) ? 1 : programs,
                busy = std::min(1.0, cores / units),
                moving = std::min(1.0, cores / (target.alone_share * units));
-  const double unique = cost.work.bytes(), rate = target.bytes_per_s(unique);
-  const bool cached = target.cache_holds(unique), near = target.unit_caches_hold(unique);
+  const double unique = cost.work.bytes(), rate = target.bytes_per_s(unique),
+               passing = std::max(unique, target.beside_bytes);
+  const bool cached = target.cache_holds(passing), near = target.unit_caches_hold(passing);
   // What a program without products reads again has left its core's cache where all that it touches did.
   const bool again =
       !has_dot(kernel) && target.unit_cache_bytes > 0 && !target.unit_caches_hold(unique / programs * units);

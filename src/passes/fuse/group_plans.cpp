@@ -103,7 +103,9 @@ GroupPlans::Known& GroupPlans::known(const Graph& graph, GroupForms& forms, cons
       known.price = {.refusal = *refusal};
       return known;
     }
-    known.price.floor_s = std::get<TiledGroup>(tiled).cost.seconds(target_);
+    const GroupCost& cost = std::get<TiledGroup>(tiled).cost;
+    known.price.floor_s = cost.seconds(target_);
+    known.price.bytes = cost.bytes;
     if (needed == Needed::floor) return known;
     write(graph, forms.of(group), std::get<TiledGroup>(tiled), known);
     known.is_written = true;
@@ -121,6 +123,22 @@ GroupPrice GroupPlans::floor(const Graph& graph, GroupForms& forms, const Group&
 GroupPrice GroupPlans::price(const Graph& graph, GroupForms& forms, const Group& group) {
   ++work_.asked;
   return known(graph, forms, group, Needed::kernels).price;
+}
+
+double GroupPlans::seconds_beside(const Graph& graph, GroupForms& forms, const Group& group, double bytes) {
+  Known& known = this->known(graph, forms, group, Needed::kernels);
+  const double rate = target_.bytes_per_s(bytes);
+  if (rate == target_.bytes_per_s(known.price.bytes) || !known.plan || target_.predicted_us == nullptr)
+    return known.price.seconds;
+  const auto [place, is_new] = known.beside_s.try_emplace(rate, known.price.seconds);
+  if (is_new) {
+    tile::Target beside = target_;
+    beside.beside_bytes = bytes;
+    for (const EmittedKernel& k : known.plan->lowered.kernels)
+      place->second +=
+          1e-6 * (target_.predicted_us(k.kernel, beside) - target_.predicted_us(k.kernel, target_));
+  }
+  return place->second;
 }
 
 PlannedGroup GroupPlans::write_fastest(const Graph& graph, const LoopNest& nest,

@@ -8,6 +8,7 @@
 
 #include <tilewright/tile/target.h>
 
+#include <map>
 #include <memory>
 #include <unordered_map>
 
@@ -17,6 +18,7 @@ struct GroupPrice {
   Refusal refusal = Refusal::none;  // of a group that has no kernel, or none worth having
   double seconds = 0;               // predicted for the kernels that it becomes
   double floor_s = 0;               // what its bytes and operations take at the target's rates
+  double bytes = 0;                 // that it moves
 };
 
 // What was asked for, and what it took: counts that do not depend on the machine.
@@ -45,6 +47,10 @@ class GroupPlans {
   // Without `seconds`: no kernel is written, and one may yet be refused that cannot be.
   GroupPrice floor(const ir::Graph& graph, GroupForms& forms, const Group& group);
   GroupPrice price(const ir::Graph& graph, GroupForms& forms, const Group& group);
+  // The seconds of a group that has a price, as a part of what moves `bytes` in all: what these do not leave
+  // in a cache is not there. Otherwise two halves, each of which a cache holds, would seem faster than the
+  // whole, which it does not hold.
+  double seconds_beside(const ir::Graph& graph, GroupForms& forms, const Group& group, double bytes);
   // The group's kernels, in its own numbers and by `name`; or why it has none.
   std::variant<PlannedGroup, Refusal> plan(const ir::Graph& graph, GroupForms& forms, const Group& group,
                                            const LowerOptions& options);
@@ -56,10 +62,11 @@ class GroupPlans {
   enum class Needed : std::uint8_t { floor, kernels };
   struct Known {
     GroupPrice price;
-    bool is_written = false;           // the kernels, which `seconds` are of
-    std::unique_ptr<const Plan> plan;  // none where there is none, or no room
-    bool has_dots = false;             // may have several tiles
-    bool is_fastest = false;           // the plan is by the fastest of them
+    bool is_written = false;            // the kernels, which `seconds` are of
+    std::unique_ptr<const Plan> plan;   // none where there is none, or no room
+    bool has_dots = false;              // may have several tiles
+    bool is_fastest = false;            // the plan is by the fastest of them
+    std::map<double, double> beside_s;  // seconds_beside(), by the rate of the cache that holds so many bytes
   };
   // A group's tiles, or why it is not worth having.
   std::variant<TiledGroup, Refusal> tiled(const ir::Graph& graph, const Group& group, GroupWork& work) const;

@@ -219,6 +219,10 @@ class Fuser {
     apart.add(a.price), apart.add(b.price), one.add(merged);
     // What is lost on the way to a gain does not add up: merges are measured by the best that was known.
     apart.seconds = a.least_s + b.least_s;
+    for (const State* part : {&a, &b})
+      if (merged.refusal == Refusal::none && part->price.bytes < merged.bytes)
+        apart.seconds +=
+            plans_.seconds_beside(graph_, forms_, part->group, merged.bytes) - part->price.seconds;
     trial.is_priced = true;
     trial.refusal = merged.refusal;
     if (trial.refusal == Refusal::none && !gains(apart, one)) trial.refusal = Refusal::no_time_saved;

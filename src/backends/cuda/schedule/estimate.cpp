@@ -475,7 +475,8 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const double programs_in_block = static_cast<double>(layouts.programs_per_block) / cluster;
   const double blocks = std::ceil(work.programs / layouts.programs_per_block) * cluster;
   // What the kernels before have left in the cache, or the next ones find there.
-  const bool in_cache = 2 * work.programs * work.streamed_bytes <= static_cast<double>(target.cache_bytes);
+  const double passing = std::max(work.programs * work.streamed_bytes, target.beside_bytes);
+  const bool in_cache = 2 * passing <= static_cast<double>(target.cache_bytes);
   const double bytes_per_s = in_cache ? target.cache_bytes_per_s : target.memory_bytes_per_s;
   // Neighbouring programs take their parts of a sector from the cache, where rows are shorter than one.
   const double streamed_s = std::max(work.streamed_bytes / bytes_per_s,

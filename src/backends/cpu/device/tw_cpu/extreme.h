@@ -34,18 +34,47 @@ TW_INLINE Extreme<V> earliest(Extreme<V> a, Extreme<V> b) {
   const vmask take = ((beats<side>(b.value, a.value) | tie) & (b.index >= 0)) | (a.index < 0);
   return {select(take, b.value, a.value), take ? b.index : a.index};
 }
+// Each lane has what was in the lane `by` behind it, the last ones what was in the first.
+template <int by, class V>
+TW_INLINE V rotated(V x) {
+#if TW_LANES == 16
+  if constexpr (by == 8)
+    return __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+  else if constexpr (by == 4)
+    return __builtin_shufflevector(x, x, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3);
+  else if constexpr (by == 2)
+    return __builtin_shufflevector(x, x, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1);
+  else
+    return __builtin_shufflevector(x, x, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0);
+#elif TW_LANES == 8
+  if constexpr (by == 4)
+    return __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+  else if constexpr (by == 2)
+    return __builtin_shufflevector(x, x, 2, 3, 4, 5, 6, 7, 0, 1);
+  else
+    return __builtin_shufflevector(x, x, 1, 2, 3, 4, 5, 6, 7, 0);
+#else
+  if constexpr (by == 2)
+    return __builtin_shufflevector(x, x, 2, 3, 0, 1);
+  else
+    return __builtin_shufflevector(x, x, 1, 2, 3, 0);
+#endif
+}
+template <Side side, int by, class V>
+TW_INLINE Extreme<V> with_lanes_behind(Extreme<V> x) {
+  return earliest<side>(x, Extreme<V>{rotated<by>(x.value), rotated<by>(x.index)});
+}
+// Where the extreme of all lanes was first: each step doubles how many lanes a lane speaks for.
 template <Side side, class V>
 TW_INLINE i64 reduce_extreme(Extreme<V> x) {
-  auto value = x.value[0];
-  i32 index = x.index[0];
-  for (int lane = 1; lane < TW_LANES; ++lane) {
-    const auto v = x.value[lane];
-    const i32 at = x.index[lane];
-    const bool better = (side == Side::greatest ? v > value : v < value) || (v != v && value == value);
-    const bool tie = v == value || (v != v && value != value);
-    if (at >= 0 && (index < 0 || better || (tie && at < index))) value = v, index = at;
-  }
-  return index;
+#if TW_LANES == 16
+  x = with_lanes_behind<side, 8>(x);
+#endif
+#if TW_LANES >= 8
+  x = with_lanes_behind<side, 4>(x);
+#endif
+  x = with_lanes_behind<side, 2>(x);
+  return with_lanes_behind<side, 1>(x).index[0];
 }
 
 }  // namespace tw
