@@ -3,12 +3,15 @@
 // written.
 #include "passes/graph/narrow_products.h"
 
+#include "ir/text.h"
 #include "ops/attention.h"
 #include "ops/composites.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "passes/graph/differentiate.h"
 #include "passes/graph/replace_nodes.h"
+#include "support/draws.h"
+#include "support/graph_check.h"
 #include "support/host_values.h"
 #include "support/run_graph.h"
 #include "support/training_step.h"
@@ -275,6 +278,25 @@ TEST_P(NarrowProducts, ComputeWhatFloat64SaysOfTheRewrittenGraph) {
       EXPECT_EQ(difference_from(oracle, in, runner.run(compiled, in), {}), "");
     }
   }
+}
+
+// Products of any shapes and types, with their first and second derivatives.
+TEST_P(NarrowProducts, OfRandomGraphsComputeWhatFloat64Says) {
+  GraphCheck check({.device = "cpu"});
+  std::uint64_t rewritten = 0, all = draws(120);
+  for (std::uint64_t seed = 0; seed < all; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomGraphOptions options =
+        graph_of_seed(seed, seed % 3 == 0 ? GraphFamily::mixed : GraphFamily::products);
+    options.matmuls = true;
+    const Graph g = random_graph(options), out = with_narrow_products(g, GetParam());
+    expect_same_signature(g, out);
+    EXPECT_EQ(with_narrow_products(out, GetParam()), out);
+    if (out == g) continue;
+    ++rewritten;
+    ASSERT_EQ(check.problem_with(out, seed), "") << ir::print(g);
+  }
+  EXPECT_GT(8 * rewritten, all) << "too few have products of f32";
 }
 
 // The value in float64, with every value rounded to its type.
