@@ -1,5 +1,6 @@
 // The readable list of passes. Each is a file of its own in the folder that its #include names:
-//   in_fixed_order, where that is asked for → with_scans_in_blocks → with_sorts_in_runs →
+//   with_narrow_products, where a precision asks for it → in_fixed_order, where that is asked for →
+//   with_scans_in_blocks → with_sorts_in_runs →
 //   with_sums_apart, which gives a second graph that goes the same way, and the faster one is taken →
 //   simplify → with_products_by_parts → with_variances_by_parts → with_sums_by_rows → with_separated_axes
 //                                                   rewrite the graph
@@ -13,6 +14,7 @@
 #include "passes/graph/fixed_order.h"
 #include "passes/graph/long_scans.h"
 #include "passes/graph/long_sorts.h"
+#include "passes/graph/narrow_products.h"
 #include "passes/graph/products_by_parts.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/sums_apart.h"
@@ -52,7 +54,8 @@ FusedGraph fused(ir::Graph g, const tile::Target& target, const PipelineOptions&
 }  // namespace
 
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
-  ir::Graph g = options.deterministic ? in_fixed_order(graph) : graph;
+  ir::Graph g = with_narrow_products(graph, options.precision);
+  if (options.deterministic) g = in_fixed_order(g);
   g = with_scans_in_blocks(g, target);
   g = with_sorts_in_runs(g, target);
   const std::optional<ir::Graph> sums_apart =

@@ -4,6 +4,7 @@
 #include "passes/fuse/fuse.h"
 #include "passes/plan/plan_groups.h"
 
+#include <tilewright/passes/graph/precision.h>
 #include <tilewright/tile/target.h>
 
 #include <functional>
@@ -16,8 +17,9 @@ struct PipelineOptions {
   bool fuse = true;  // false: one kernel per node (eager)
   bool simplify = true;
   Recompute recompute = Recompute::by_cost;
-  bool deterministic = false;  // sums of floats in a fixed order, too
-  bool variants = false;       // for a tuner
+  Precision precision = Precision::f32;  // of products; tf32 is the target's, too
+  bool deterministic = false;            // sums of floats in a fixed order, too
+  bool variants = false;                 // for a tuner
   std::optional<Index> arena_bytes =
       std::nullopt;  // that temporaries may take: launches are repeated for that
   // Told when each part of the road is behind: "rewrite", "store", "fuse", "plan"; the first three twice

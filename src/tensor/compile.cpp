@@ -288,10 +288,10 @@ SpecialisationReport report_of(const Specialisation& s, const CompileOptions& op
   if (const auto graph = s.graph();
       graph && s.programs[0].over == Donation::wishes(options.donate, s.guards.size(), arguments))
     r.in_place = Donation::lines(graph->compiled.overwriting, arguments);
-  if (const auto graph = s.graph()) describe(*graph, r);
+  if (const auto graph = s.graph()) describe(*graph, options.precision, r);
   for (const Piece& piece : s.pieces) {
     r.graph += piece.traced;
-    describe(*piece.graph, r);
+    describe(*piece.graph, options.precision, r);
   }
   return r;
 }

@@ -3,6 +3,7 @@
 
 #include "tensor/in_place.h"
 #include "tensor/memory_budget.h"
+#include "tensor/precision_text.h"
 #include "tensor/trace.h"
 
 #include <tilewright/base/clock.h>
@@ -38,6 +39,7 @@ std::shared_ptr<Specialisation> CompiledCore::State::specialise(const std::vecto
                                                                 Sizes sizes, std::optional<Leaves>& ran,
                                                                 const Location& where) {
   const auto start = std::chrono::steady_clock::now();
+  check_precision(options.precision, where);
   Donation::wishes(options.donate, args.size(), arguments());  // throws
   std::vector<Guard> guards = guards_of(args);
   std::erase_if(specialisations, [](const auto& s) { return s->context.expired(); });

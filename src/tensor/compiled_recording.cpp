@@ -14,7 +14,7 @@ namespace tilewright::detail {
 GraphOptions graph_options(const CompileOptions& o) {
   return {.fuse = o.fuse,
           .recompute = o.recompute,
-          .allow_tf32 = o.allow_tf32,
+          .precision = o.precision,
           .deterministic = o.deterministic,
           .autotune = o.max_autotune,
           .libraries = o.libraries,

@@ -5,6 +5,7 @@
 #include "ir/op.h"
 #include "ir/text.h"
 #include "runtime/measured_target.h"
+#include "tensor/precision_text.h"
 
 #include <tilewright/perf/cost.h>
 #include <tilewright/perf/roofline.h>
@@ -91,13 +92,17 @@ bool adds_floats_by_atomics(const tile::Kernel& kernel) {
   return found;
 }
 
-KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
+KernelReport kernel_report(const CompiledGraph& g, std::size_t i, Precision precision) {
   const passes::Compiled::KernelInfo& info = g.compiled.kernels[i];
   const runtime::LoadedKernel& loaded = *g.executable->kernels()[i];
   const tile::Kernel& kernel = g.compiled.plan.kernels[i];
   const std::size_t step = step_of(g.compiled.plan, i);
   perf::Cost work = tile::cost(kernel, g.compiled.plan.steps[step].scalars);
-  const Tf32 tf32 = tf32_of(kernel, loaded.source.schedule);
+  Tf32 tf32 = tf32_of(kernel, loaded.source.schedule);
+  // Lowering does not ask for it where no unit of the device rounds so.
+  if (tf32 == Tf32::not_allowed && precision == Precision::tf32 &&
+      has_f32_product(g.compiled.graph, info.nodes))
+    tf32 = Tf32::not_used;
   if (tf32 == Tf32::used) work.tf32 = work.matrix[DType::f32];
   KernelReport r;
   r.name = kernel.name;
@@ -119,6 +124,7 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
     if (!c.refusal.empty()) r.refused.push_back(fmt::format("{}: {}", to_string(c.schedule), c.refusal));
   r.source = loaded.source.text;
   r.note = note(info.note, tf32);
+  if (precision != Precision::f32) r.types = types_text(g.compiled.graph, info.nodes);
   if (adds_floats_by_atomics(kernel))
     r.note += (r.note.empty() ? "" : "; ") + std::string("adds floats in no fixed order, by atomics");
   r.tile = tile::print(kernel);
@@ -168,6 +174,7 @@ std::string kernel_text(const KernelReport& k) {
   if (k.tuning.empty() && k.schedules > 0)
     out += fmt::format(": the least predicted time of {}", k.schedules);
   out += "\n";
+  if (!k.types.empty()) out += fmt::format("    types: {}\n", k.types);
   if (!k.note.empty()) out += fmt::format("    {}\n", k.note);
   if (!k.library.empty()) out += fmt::format("    library: {}\n", k.library);
   for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);
@@ -177,9 +184,9 @@ std::string kernel_text(const KernelReport& k) {
 
 }  // namespace
 
-void describe(const CompiledGraph& g, SpecialisationReport& report) {
+void describe(const CompiledGraph& g, Precision precision, SpecialisationReport& report) {
   for (std::size_t i = 0; i < g.compiled.kernels.size(); ++i) {
-    report.kernels.push_back(kernel_report(g, i));
+    report.kernels.push_back(kernel_report(g, i, precision));
     if (i < g.tuning.size()) {
       report.kernels.back().tuning = tuning_text(g.tuning[i]);
       report.kernels.back().library = g.tuning[i].library;
@@ -190,6 +197,10 @@ void describe(const CompiledGraph& g, SpecialisationReport& report) {
   report.direct_us = g.replay.direct_us();
   report.replay_us = g.replay.replay_us();
   const ir::Graph& graph = g.compiled.graph;
+  if (precision != Precision::f32) {
+    report.precision += report.precision.empty() ? "" : "; ";
+    report.precision += precision_text(graph, precision);
+  }
   for (const passes::NotFused& n : g.compiled.fusion.not_fused)
     report.not_fused.push_back(fmt::format("{} %{} and {} %{}: {}", graph.node(n.producer).op->name,
                                            n.producer, graph.node(n.consumer).op->name, n.consumer,
@@ -296,6 +307,7 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
     for (const std::string& b : r.breaks)
       out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
     for (const std::string& p : r.in_place) out += fmt::format("  {}\n", p);
+    if (!r.precision.empty()) out += fmt::format("  precision {}\n", r.precision);
     for (const KernelReport& k : r.kernels) out += detail::kernel_text(k);
     if (r.replay_us > 0)
       out += fmt::format("  launched one by one {:.2f} us, as a graph {:.2f} us: {}\n", r.direct_us,

@@ -7,8 +7,8 @@
 
 namespace tilewright::detail {
 
-// Fills in kernels, refused fusions, stages and memory.
-void describe(const CompiledGraph& graph, SpecialisationReport& report);
+// Fills in kernels, refused fusions, stages and memory; under another precision than f32, types.
+void describe(const CompiledGraph& graph, Precision precision, SpecialisationReport& report);
 // A function that runs a graph, for programs that come as text; one tensor per input of the graph.
 ListFunction graph_function(ir::Graph graph);
 

@@ -1,5 +1,6 @@
 // A function recorded, evaluated op by op on the host, and its bad values followed back to where they began.
 #include "ops/ops.h"
+#include "passes/graph/narrow_products.h"
 #include "tensor/trace.h"
 
 #include <tilewright/tensor/non_finite.h>
@@ -124,7 +125,7 @@ class Computed {
 
 }  // namespace
 
-std::optional<NonFinite> find_non_finite(const LeavesFunction& function, const Leaves& arguments,
+std::optional<NonFinite> find_non_finite(const CheckedFunction& function, const Leaves& arguments,
                                          const ArgumentNames& names, const Location& where) {
   const std::vector<Tensor>& args = arguments.tensors;
   GivenNames given{"argument"};
@@ -138,7 +139,7 @@ std::optional<NonFinite> find_non_finite(const LeavesFunction& function, const L
   const std::uint64_t drawn = context->random_calls;
   const auto users = [&](const std::vector<Tensor>& in) {
     const Opened open(context->mutex);
-    return function({in, arguments.structure});
+    return function.f({in, arguments.structure});
   };
   Recorded recorded = record_function(users, args, types_of(args), trace, context);
   finish(recorded);
@@ -147,7 +148,8 @@ std::optional<NonFinite> find_non_finite(const LeavesFunction& function, const L
   inputs.reserve(trace->inputs.size());
   for (const Tensor& t : trace->inputs) inputs.push_back(host_tensor(t));
   context->undraw(drawn, trace->draws.size());  // the function's next call has the same random numbers
-  Computed computed(trace->graph, given, args.size());
+  const ir::Graph graph = passes::with_narrow_products(trace->graph, function.precision);
+  Computed computed(graph, given, args.size());
   computed.run(inputs);
   const std::optional<NodeId> first = computed.first();
   return first ? std::optional(computed.describe(*first)) : std::nullopt;

@@ -94,9 +94,7 @@ class SizeFamily::Member {
     target.predicted_us = nullptr;  // of one size alone: others would be fused otherwise
     if (rows == Rows::in_blocks) target.row_bytes = 0;
     try {
-      there = lowered(
-          device_, graph_, target,
-          {.fuse = options_.fuse, .recompute = options_.recompute, .deterministic = options_.deterministic});
+      there = lowered(device_, graph_, target, pipeline_options(options_));
     } catch (const Error& e) {
       why_not_ = e.what();
       return nullptr;

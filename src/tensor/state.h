@@ -50,7 +50,7 @@ inline const Shape& shape_of(const Tensor& tensor) { return tensor.impl()->type.
 struct GraphOptions {
   bool fuse = true;
   Recompute recompute = Recompute::by_cost;
-  bool allow_tf32 = false;
+  Precision precision = Precision::f32;
   bool deterministic = false;
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   tile::Libraries libraries = tile::Libraries::none;  // what part they take in that
@@ -60,7 +60,7 @@ struct GraphOptions {
   // The key of a program of a graph with this one that is compiled so.
   Hash128 key_with(const Hash128& graph) const {
     Hasher h;
-    h.add(graph).add(fuse).add(recompute).add(allow_tf32).add(deterministic).add(autotune).add(memory_budget);
+    h.add(graph).add(fuse).add(recompute).add(precision).add(deterministic).add(autotune).add(memory_budget);
     if (autotune) h.add(static_cast<int>(libraries));
     for (const passes::Overwrite& o : over) {
       h.add(o.output).add(o.inputs.size());
@@ -156,6 +156,7 @@ std::string donated_text(const TensorImpl& tensor);
 
 // What lowering is told of the device, and may do there.
 tile::Target with_policy(tile::Target target, const GraphOptions& options);
+passes::PipelineOptions pipeline_options(const GraphOptions& options);
 std::vector<ir::Type> output_types(const ir::Graph& graph);
 // passes::run_pipeline(), counted; an Error of it names no place in the compiler.
 passes::Compiled lowered(DeviceState& device, const ir::Graph& graph, const tile::Target& target,

@@ -257,8 +257,15 @@ std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled 
 }
 
 tile::Target with_policy(tile::Target target, const GraphOptions& options) {
-  target.tf32 = options.allow_tf32;
+  target.tf32 = options.precision == Precision::tf32;
   return target;
+}
+
+passes::PipelineOptions pipeline_options(const GraphOptions& options) {
+  return {.fuse = options.fuse,
+          .recompute = options.recompute,
+          .precision = options.precision,
+          .deterministic = options.deterministic};
 }
 
 passes::Compiled lowered(DeviceState& device, const ir::Graph& graph, const tile::Target& target,
@@ -282,12 +289,10 @@ namespace {
 std::shared_ptr<CompiledGraph> compiled_alone(DeviceState& device, const ir::Graph& graph,
                                               const GraphOptions& options) {
   passes::Compiled compiled = lowered_within(graph, options, [&](std::optional<Index> arena_bytes) {
-    return lowered(device, graph, with_policy(device.target, options),
-                   {.fuse = options.fuse,
-                    .recompute = options.recompute,
-                    .deterministic = options.deterministic,
-                    .variants = options.autotune,
-                    .arena_bytes = arena_bytes});
+    passes::PipelineOptions how = pipeline_options(options);
+    how.variants = options.autotune;
+    how.arena_bytes = arena_bytes;
+    return lowered(device, graph, with_policy(device.target, options), how);
   });
   return load_graph(device, std::move(compiled), output_types(graph));
 }

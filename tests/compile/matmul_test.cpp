@@ -139,14 +139,17 @@ TEST_P(Matmul, WidensWeightsOnTheWay) {
   EXPECT_EQ(compiled.report().front().kernels.size(), 1U) << compiled.explain();
 }
 
-// No device but a GPU has tensor cores to round for: the same bits, from kernels of the same text.
+// No device but a GPU has tensor cores to round for: the same bits, from kernels of the same text, and
+// explain() says so.
 TEST_P(Matmul, KeepsAllBitsWhereTf32IsAllowedButNotKnown) {
   const Tensor a = ctx_.randn({70, 130}), b = ctx_.randn({130, 50});
   const auto function = [](const Tensor& x, const Tensor& y) { return matmul(x, y) * 2.f; };
-  const auto exact = compile(function), allowed = compile(function, {.allow_tf32 = true});
+  const auto exact = compile(function), allowed = compile(function, {.precision = Precision::tf32});
   EXPECT_EQ(exact(a, b).to_vector<float>(), allowed(a, b).to_vector<float>());
   EXPECT_EQ(allowed.report().front().kernels[0].tile, exact.report().front().kernels[0].tile);
-  EXPECT_EQ(allowed.explain().find("tf32"), std::string::npos) << allowed.explain();
+  EXPECT_NE(allowed.explain().find("tf32 allowed and not used: its f32 products are exact"),
+            std::string::npos)
+      << allowed.explain();
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Matmul, ::testing::Values("reference", "cpu"),

@@ -1,4 +1,5 @@
 // GPT-2: names and shapes of the public checkpoints, gradients beside difference quotients, dropout by key.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <tilewright/nn/checkpoint.h>
@@ -63,6 +64,43 @@ TEST_F(Gpt2Test, GradientsInFloat64AreDifferenceQuotients) {
           << parameters[p].name << " " << i;
     }
   }
+}
+
+// Loss and gradients as the model is written, its products in another type: parameters and gradients are f32.
+// What they are off by is less where the type has more bits.
+TEST_F(Gpt2Test, APrecisionIsOfItsProducts) {
+  const GPT2 model = map_tensors([](const Tensor& t) { return t * 4.f; }, small_);
+  const auto of = [&](Precision precision) {
+    const auto both = compile(
+        [&](const GPT2& m) {
+          return value_and_grad(
+              [&](const GPT2& p) { return gpt2_loss(p, batch_.tokens, batch_.targets, kHeads); })(m);
+        },
+        {.precision = precision});
+    const auto [loss, gradient] = both(model);
+    if (precision == Precision::bf16 || precision == Precision::f16) {
+      const std::string said = both.report().front().precision;
+      EXPECT_NE(said.find(fmt::format("products of {} with sums of f32", name(precision))), said.npos)
+          << said;
+      EXPECT_EQ(said.find("of other types"), said.npos) << said;
+    }
+    std::vector<double> all{loss.item()};
+    for (const Tensor& t : tensors_of(gradient)) {
+      EXPECT_EQ(t.dtype(), DType::f32);
+      for (const double v : t.to_vector<double>()) all.push_back(v);
+    }
+    return all;
+  };
+  const std::vector<double> exact = of(Precision::f32);
+  EXPECT_EQ(of(Precision::tf32), exact);  // no unit of a CPU rounds to it
+  const auto off_by = [&](const std::vector<double>& got) {
+    double squares = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) squares += (got[i] - exact[i]) * (got[i] - exact[i]);
+    return std::sqrt(squares);
+  };
+  const double bf16 = off_by(of(Precision::bf16)), f16 = off_by(of(Precision::f16));
+  EXPECT_LT(f16, bf16 / 3);  // three bits more: an eighth, if all roundings were alike
+  EXPECT_GT(f16, 0);
 }
 
 TEST_F(Gpt2Test, AKeyDropsTheSameAndAnotherDropsOthers) {

@@ -57,6 +57,15 @@ std::pair<std::string, std::string_view> name_and_value(std::string_view text, s
 
 }  // namespace
 
+Precision precision_argument(std::string_view text) {
+  if (const auto precision = parse_precision(text)) return *precision;
+  std::vector<std::string_view> known;
+  for (const Precision p : kAllPrecisions) known.push_back(name(p));
+  throw Error(fmt::format(
+      "there is no precision '{}'; known: {} (of products of f32; everything else stays as it is)", text,
+      fmt::join(known, ", ")));
+}
+
 DType dtype_argument(std::string_view text) {
   if (const auto dtype = parse_dtype(text)) return *dtype;
   for (const auto& [alias, dtype] : kAliases) {

@@ -3,6 +3,7 @@
 
 #include <tilewright/base/dtype.h>
 #include <tilewright/base/shape.h>
+#include <tilewright/passes/graph/precision.h>
 #include <tilewright/perf/hardware.h>
 
 #include <string>
@@ -15,6 +16,8 @@ namespace tilewright::tw {
 // "bf16", and the names people write elsewhere: int8, float16, fp32, bfloat16, fp8, e4m3. Throws Error with
 // the list.
 DType dtype_argument(std::string_view text);
+// The value of --precision. Throws Error with the list.
+Precision precision_argument(std::string_view text);
 
 // A known name, `here` (the CPU) or `here:cuda:0` for what `tw devices --probe` measured on this machine, or
 // the path of a ceiling file. Throws Error.

@@ -34,6 +34,7 @@ Json to_json(const SpecialisationReport& r) {
                        {"measured_us", k.measured_us > 0 ? Json(k.measured_us) : Json(nullptr)},
                        {"schedule", k.schedule},
                        {"tiles", k.tiles},
+                       {"types", k.types},
                        {"predicted_us", k.predicted_us},
                        {"schedules", k.schedules},
                        {"tuning", k.tuning},
@@ -57,6 +58,7 @@ Json to_json(const SpecialisationReport& r) {
           {"temporary_bytes", r.arena_bytes},
           {"recomputing", r.recomputing},
           {"memory", r.memory},
+          {"precision", r.precision},
           {"copied_bytes", r.copied_bytes},
           {"floor_us", r.floor_us},
           {"floor_source", r.floor_source},
@@ -119,6 +121,9 @@ void add_explain(CLI::App& app) {
                 "Measure each kernel beside its floor (about half a second; the default)");
   sub->add_flag("--autotune", in->subject.autotune,
                 "Measure the schedules of each kernel and take the fastest; each is listed with its times");
+  sub->add_option("--precision", in->subject.precision,
+                  "What products of f32 of a graph file run in: f32, tf32, bf16 or f16")
+      ->type_name("TYPE");
   sub->add_option(
          "--memory", in->subject.memory,
          "The most that a call of a graph file may hold: launches are repeated where temporaries need more")

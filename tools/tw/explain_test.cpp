@@ -51,6 +51,22 @@ TEST(Explain, CompilesAGraphFileWithinAnAmountOfMemory) {
   }
 }
 
+TEST(Explain, CompilesAGraphFileInAPrecision) {
+  write("product.tw", R"(graph @product(%x: f32[64,32], %w: f32[32,16]) -> f32[64,16] {
+  %1 = matmul %x, %w : f32[64,16]
+  return %1
+}
+)");
+  const std::string file = work_folder() + "/product.tw";
+  const Outcome narrow = run_tw("explain " + file + " --precision bf16 --no-time");
+  EXPECT_EQ(narrow.exit_code, 0) << narrow.output;
+  EXPECT_TRUE(contains(narrow.output, "precision bf16: 1 product of bf16")) << narrow.output;
+  EXPECT_TRUE(contains(narrow.output, "types: matmul bf16, sums f32")) << narrow.output;
+  EXPECT_TRUE(
+      contains(run_tw("explain " + file + " --precision f7").output, "there is no precision 'f7'; known: "));
+  EXPECT_TRUE(contains(run_tw("explain softmax --precision bf16").output, "--precision is for graph files"));
+}
+
 TEST(Explain, ShowsKernelsFloorsAndTimes) {
   const Outcome outcome = run_tw("explain " + kSmallSoftmax);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;

@@ -19,6 +19,7 @@
 #include "pairs/pairs.h"
 #include "pairs/tensor_pair.h"
 #include "tensor/explain.h"
+#include "tw/arguments.h"
 #include "tw/byte_size.h"
 
 namespace tilewright::tw {
@@ -38,9 +39,11 @@ bool has_several_values(const std::vector<std::string>& settings) {
 
 // The first combination of a pair's knobs, settings applied; the others too where settings ask for several.
 Subject open_pair(const SubjectInput& input, lab::OpenDevice open) {
-  if (!input.memory.empty())
-    throw Error(fmt::format("--memory is for graph files; {} is a pair, which says itself how it is compiled",
-                            input.what));
+  for (const auto& [option, value] :
+       {std::pair("--memory", &input.memory), std::pair("--precision", &input.precision)})
+    if (!value->empty())
+      throw Error(fmt::format("{} is for graph files; {} is a pair, which says itself how it is compiled",
+                              option, input.what));
   const std::vector<lab::Pair> pairs = lab::all_pairs();
   const std::string names[] = {input.what};
   std::vector<lab::Job> jobs = lab::select_jobs(pairs, {}, names, input.settings, open.device.kind);
@@ -115,10 +118,11 @@ Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
           name,
           CompiledList(
               detail::graph_function(std::move(*graph)),
-              CompileOptions{.max_autotune = input.autotune,
-                             .memory_budget = input.memory.empty()
-                                                  ? 0
-                                                  : static_cast<std::int64_t>(bytes_of_text(input.memory))}),
+              CompileOptions{
+                  .max_autotune = input.autotune,
+                  .precision = input.precision.empty() ? Precision::f32 : precision_argument(input.precision),
+                  .memory_budget =
+                      input.memory.empty() ? 0 : static_cast<std::int64_t>(bytes_of_text(input.memory))}),
           std::move(inputs)};
 }
 

@@ -24,6 +24,7 @@ struct SubjectInput {
   int threads = 0;
   bool autotune = false;  // with measured schedules (CompileOptions::max_autotune)
   std::string memory;     // CompileOptions::memory_budget of a graph file: "6GiB"; empty: none
+  std::string precision;  // CompileOptions::precision of a graph file: "bf16"; empty: f32
 };
 // The options that say what and where, the positional `what` included.
 void add_subject_options(CLI::App& sub, SubjectInput& input);

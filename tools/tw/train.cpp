@@ -55,15 +55,6 @@ class Lines {
   std::string all_;
 };
 
-DType compute_type(const std::string& precision) {
-  if (precision == "f32") return DType::f32;
-  if (precision == "bf16") return DType::bf16;
-  if (precision == "f16") return DType::f16;
-  throw Error(fmt::format(
-      "there is no precision '{}'; known: f32, bf16, f16 (of products; parameters and moments are f32)",
-      precision));
-}
-
 // What the folder of an interrupted training says of it.
 void take_settings(TrainInput& in, const TrainFolder::Settings& s) {
   if (s.recipe != in.recipe)
@@ -124,13 +115,13 @@ void train(TrainInput in) {
   if (in.data.empty()) throw Error("--data FILE says what to learn from");
   const std::string text = read_text(in.data);
   const TrainRecipe recipe = recipe_of(in);
-  const DType compute = compute_type(in.precision);
+  const Precision precision = precision_argument(in.precision);
   Context ctx({.device = in.device, .cache_directory = cache_argument(in.cache), .threads = in.threads});
   TrainRun training(
       ctx,
       {.recipe = recipe,
        .seed = in.seed,
-       .compute = compute,
+       .precision = precision,
        .parts = in.accumulate,
        .memory_budget = in.memory.empty() ? 0 : static_cast<std::int64_t>(bytes_of_text(in.memory))},
       text);
@@ -183,7 +174,7 @@ void add_train(CLI::App& app) {
       "End where a loss is above the running mean by 6 deviations and a tenth; else it is a warning");
   sub->add_option("--seed", in->seed, "Of first parameters, batches and dropout");
   sub->add_option("--precision", in->precision,
-                  "f32, bf16 or f16: of products; parameters and moments stay f32")
+                  "f32, tf32, bf16 or f16: of products; parameters and moments stay f32")
       ->type_name("TYPE");
   sub->add_option("--device", in->device, "cpu or cuda:N")->type_name("DEVICE");
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tilewright/nn/gpt2.h>
+#include <tilewright/passes/graph/precision.h>
 
 #include <string>
 
@@ -17,7 +18,7 @@ struct TrainCost {
   std::string peak_source;  // "measured by …", "rules of thumb …"
   double mfu(double tokens_per_s) const { return tokens_per_s * flops_per_token / peak_flops_per_s; }
 };
-// The cost of a model on the Context's device, whose products are in `compute`.
-TrainCost train_cost(Context& ctx, const nn::GPT2& model, const nn::GPT2Config& config, DType compute);
+// The cost of a model on the Context's device, with products of this precision.
+TrainCost train_cost(Context& ctx, const nn::GPT2& model, const nn::GPT2Config& config, Precision precision);
 
 }  // namespace tilewright::tw

@@ -4,7 +4,6 @@
 #include <tilewright/base/hash.h>
 #include <tilewright/base/philox.h>
 #include <tilewright/nn/checkpoint.h>
-#include <tilewright/nn/layers.h>
 
 #include <fmt/format.h>
 
@@ -55,18 +54,17 @@ TrainRun::TrainRun(Context& ctx, Options options, const std::string& text)
   ctx_.set_seed(options_.seed);
   state_.model = nn::make_gpt2(ctx_, recipe.model);
   state_.optimizer = nn::adamw(recipe.optimizer).init(state_.model);
-  if (options_.compute == DType::f16) state_.scale = nn::make_loss_scale(ctx_);
-  cost_ = train_cost(ctx_, state_.model, recipe.model, options_.compute);
+  if (options_.precision == Precision::f16) state_.scale = nn::make_loss_scale(ctx_);
+  cost_ = train_cost(ctx_, state_.model, recipe.model, options_.precision);
   keep();
-  one_step_.emplace(recipe, options_.compute, options_.parts, options_.memory_budget);
+  one_step_.emplace(recipe, options_.precision, options_.parts, options_.memory_budget);
   const Index heads = recipe.model.heads;
-  const DType compute = options_.compute;
-  validate_.emplace([heads, compute](const nn::GPT2& m, const Tensor& in, const Tensor& out) {
-    return nn::gpt2_loss(computing(m, compute), in, out, heads);
-  });
-  logits_.emplace([heads, compute](const nn::GPT2& m, const Tensor& in) {
-    return cast(nn::gpt2_logits(computing(m, compute), in, heads), DType::f32);
-  });
+  const CompileOptions compiled{.precision = options_.precision};
+  validate_.emplace([heads](const nn::GPT2& m, const Tensor& in,
+                            const Tensor& out) { return nn::gpt2_loss(m, in, out, heads); },
+                    compiled);
+  logits_.emplace([heads](const nn::GPT2& m, const Tensor& in) { return nn::gpt2_logits(m, in, heads); },
+                  compiled);
 }
 
 // The parts of a batch are its rows, in their order: batch `number` of fewer rows begins where they do.
@@ -193,7 +191,7 @@ std::shared_ptr<const nn::HostCopy> TrainRun::keep() {
 Metadata TrainRun::words() const {
   return {{"recipe", options_.recipe.name},
           {"seed", fmt::format("{}", options_.seed)},
-          {"compute", std::string(name(options_.compute))},
+          {"compute", std::string(name(options_.precision))},
           {"best_val_loss", fmt::format("{:a}", best_)},
           {"text", text_hash_}};
 }

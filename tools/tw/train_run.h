@@ -31,9 +31,9 @@ class TrainRun {
   struct Options {
     TrainRecipe recipe;
     std::uint64_t seed = 1337;
-    DType compute = DType::f32;      // of products; parameters and moments are f32
-    Index parts = 1;                 // micro-batches of a step
-    std::int64_t memory_budget = 0;  // bytes that a step may hold; 0: any number
+    Precision precision = Precision::f32;  // of products; parameters and moments are f32
+    Index parts = 1;                       // micro-batches of a step
+    std::int64_t memory_budget = 0;        // bytes that a step may hold; 0: any number
   };
   // A new model of the text's bytes; nine tenths of the text are learnt, the rest validates. Throws Error
   // where the text is too short for the recipe, and where a batch has no such parts.

@@ -1,7 +1,6 @@
 // The step, as one program or as several.
 #include "tw/train_step.h"
 
-#include <tilewright/nn/layers.h>
 #include <tilewright/tensor/gradient.h>
 
 namespace tilewright::tw {
@@ -12,15 +11,13 @@ namespace {
 struct Parts {
   nn::Optimizer optimizer;
   Index heads = 0;
-  DType compute = DType::f32;
   double most_norm = 0, dropout = 0;
 
   // The loss and its gradient; in f16 both are those of the scaled loss.
   std::pair<Tensor, nn::GPT2> gradient(const nn::GPT2& model, const std::optional<nn::LossScale>& scale,
                                        const Tensor& tokens, const Tensor& targets, const Tensor& key) const {
     const auto loss = [&](const nn::GPT2& m) {
-      const Tensor own =
-          nn::gpt2_loss(computing(m, compute), tokens, targets, heads, nn::Dropout(key, dropout));
+      const Tensor own = nn::gpt2_loss(m, tokens, targets, heads, nn::Dropout(key, dropout));
       return scale ? own * scale->scale : own;
     };
     return value_and_grad(loss)(model);
@@ -58,14 +55,10 @@ StepBatch joined(const std::vector<StepBatch>& parts) {
 
 }  // namespace
 
-nn::GPT2 computing(const nn::GPT2& model, DType compute) {
-  return compute == DType::f32 ? model : nn::cast_tree(model, compute);
-}
-
-TrainStep::TrainStep(const TrainRecipe& recipe, DType compute, Index count, std::int64_t memory_budget) {
+TrainStep::TrainStep(const TrainRecipe& recipe, Precision precision, Index count, std::int64_t memory_budget)
+    : precision_(precision) {
   const Parts parts{.optimizer = nn::adamw(recipe.optimizer),
                     .heads = recipe.model.heads,
-                    .compute = compute,
                     .most_norm = recipe.most_norm,
                     .dropout = recipe.dropout};
   whole_ = [parts](const TrainState& s, const Tensor& tokens, const Tensor& targets, const Tensor& rate,
@@ -74,7 +67,8 @@ TrainStep::TrainStep(const TrainRecipe& recipe, DType compute, Index count, std:
     return parts.update(s, value, gradient, rate);
   };
   // Deterministic: what is resumed has the bits of what was not interrupted.
-  const CompileOptions options{.deterministic = true, .donate = {0}, .memory_budget = memory_budget};
+  const CompileOptions options{
+      .precision = precision, .deterministic = true, .donate = {0}, .memory_budget = memory_budget};
   if (count == 1) {
     compiled_.emplace(whole_, options);
     return;
@@ -110,7 +104,7 @@ std::optional<NonFinite> TrainStep::find_non_finite(const TrainState& state,
                                                     const std::vector<StepBatch>& parts,
                                                     const Tensor& rate) const {
   const StepBatch b = joined(parts);
-  return tilewright::find_non_finite(whole_)(state, b.tokens, b.targets, rate, b.key);
+  return tilewright::find_non_finite(whole_, precision_)(state, b.tokens, b.targets, rate, b.key);
 }
 
 }  // namespace tilewright::tw

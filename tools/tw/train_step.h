@@ -27,13 +27,11 @@ struct StepBatch {
   Tensor key;              // i64[], of dropout
 };
 
-// What the loss is computed from: parameters in the type of the products.
-nn::GPT2 computing(const nn::GPT2& model, DType compute);
-
 class TrainStep {
  public:
-  // `parts`: micro-batches of a step. `memory_budget`: bytes that it may hold; 0: any number.
-  TrainStep(const TrainRecipe& recipe, DType compute, Index parts, std::int64_t memory_budget = 0);
+  // `precision`: of the products. `parts`: micro-batches of a step. `memory_budget`: bytes that it may hold;
+  // 0: any number.
+  TrainStep(const TrainRecipe& recipe, Precision precision, Index parts, std::int64_t memory_budget = 0);
 
   struct Done {
     Tensor loss, norm;  // f32[]: the mean of all parts, and the gradient's norm before it is clipped
@@ -55,6 +53,7 @@ class TrainStep {
   };
   using Add = Sum(Sum, nn::GPT2, std::optional<nn::LossScale>, Tensor, Tensor, Tensor);
   using Update = std::tuple<Tensor, Tensor, TrainState>(TrainState, Sum, Tensor);
+  Precision precision_;
   std::function<Whole> whole_;
   std::optional<Compiled<Whole>> compiled_;
   std::optional<Compiled<Add>> add_;

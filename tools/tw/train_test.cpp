@@ -56,7 +56,7 @@ TEST_F(Train, ReportsAreLinesOfJsonAndTheLossFalls) {
 }
 
 TEST_F(Train, NarrowProductsLearnAsWell) {
-  for (const char* precision : {"bf16", "f16"}) {
+  for (const char* precision : {"bf16", "f16", "tf32"}) {
     const Outcome outcome = run_tw(arguments(16) + "--json --precision " + precision);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
     const auto loss = [](const std::string& line) { return Json::parse(line)["val_loss"].get<double>(); };

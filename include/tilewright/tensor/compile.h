@@ -4,6 +4,7 @@
 
 #include <tilewright/base/list.h>
 #include <tilewright/passes/fuse/recompute.h>
+#include <tilewright/passes/graph/precision.h>
 #include <tilewright/perf/cost.h>
 #include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/signature.h>
@@ -39,10 +40,14 @@ struct CompileOptions {
   // where it is installed) is measured as well, and takes the kernel's place where it is faster; explain()
   // says who won, and by how much. Libraries::none: all that runs is our own, as it is without max_autotune.
   Libraries libraries = Libraries::compared;
-  // CUDA: products of f32 may round their operands to 10 bits of mantissa (tf32), which tensor cores multiply
-  // at several times the rate; sums stay f32. explain() names the kernels that do. Otherwise products of f32
-  // have f32's accuracy; large ones may be made of products of bf16 parts that keep all 24 bits.
-  bool allow_tf32 = false;
+  // What products of f32 are computed in; inputs, results and everything else keep their types. bf16 and f16:
+  // operands are rounded to that type and sums are f32, in gradients as well; a result that another product
+  // is made of is rounded once. tf32: operands may lose all but 10 bits of their mantissa where the device
+  // multiplies such at several times the rate (tensor cores); elsewhere products have all bits. f32: f32's
+  // accuracy; large products may be made of products of bf16 parts that keep all 24 bits. explain() says for
+  // each kernel which operation runs in which type. A compiled function that is called inside another has the
+  // precision of that one. Throws Error, at the first call, on a value that is no Precision.
+  Precision precision = Precision::f32;
   // The same bits at every call with the same arguments on a device. Without it that holds for all but sums
   // of floats by index (scatter_add, gradients of gathers and of embeddings), which are added by atomics:
   // with it they are reductions, which compare every index with every place. explain() names the kernels with
@@ -111,6 +116,9 @@ struct KernelReport {
   std::string tiles;   // its constants: "BM=128 BN=256 BK=64"
   int schedules = 0;   // that the model ranked by predicted time; the first is taken unless they are measured
   std::string note;    // what was found out about it: the share of its blocks that masks leave
+  // Under a precision other than f32: which operations run in which type, "matmul bf16, sums f32; add mul
+  // f32".
+  std::string types;
   std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
   // Where a vendor's library was measured, too: "cublaslt won: 98.10 us, the best of ours 104.32 us, …".
   std::string library;
@@ -141,6 +149,7 @@ struct SpecialisationReport {
   std::vector<KernelReport> kernels;
   std::vector<std::string> not_fused;  // "exp -> sum: …"
   std::string recomputing;             // large values: stored, or computed again; with the predicted times
+  std::string precision;               // other than f32: its name, and how many products run in which type
   std::string memory;                  // with a memory_budget: what temporaries take, and what is repeated
   std::vector<std::string> breaks;     // host reads and what else ran at once, with their lines
   // What became of outputs of into() that are read as well, and of donated arguments: "into: output 0 is

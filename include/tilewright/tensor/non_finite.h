@@ -1,6 +1,7 @@
 // find_non_finite(): which operation of a function made the first NaN or infinity of its results.
 #pragma once
 
+#include <tilewright/passes/graph/precision.h>
 #include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/signature.h>
 
@@ -28,9 +29,14 @@ struct NonFinite {
 std::string to_string(const NonFinite& found);
 
 namespace detail {
-std::optional<NonFinite> find_non_finite(const LeavesFunction& function, const Leaves& arguments,
+// A function that is looked into, as it is compiled.
+struct CheckedFunction {
+  LeavesFunction f;
+  Precision precision = Precision::f32;
+};
+std::optional<NonFinite> find_non_finite(const CheckedFunction& function, const Leaves& arguments,
                                          const ArgumentNames& names, const Location& where);
-}
+}  // namespace detail
 
 // What find_non_finite() gives: a function of the same arguments.
 template <class Function>
@@ -39,7 +45,7 @@ template <class R, class... A>
 class NonFiniteFinder<R(A...)> {
  public:
   using Signature = R(A...);
-  explicit NonFiniteFinder(detail::LeavesFunction f) : f_(std::move(f)) {}
+  explicit NonFiniteFinder(detail::CheckedFunction f) : f_(std::move(f)) {}
   // The first operation that made a result NaN or infinite; nothing where all results are finite. Throws
   // Error as find_non_finite() says.
   std::optional<NonFinite> operator()(const A&... args, const Location& where = Location::current()) const {
@@ -50,7 +56,7 @@ class NonFiniteFinder<R(A...)> {
   }
 
  private:
-  detail::LeavesFunction f_;
+  detail::CheckedFunction f_;
 };
 
 // A function of the same arguments as f that looks into all values on f's way: op by op on the host, each in
@@ -58,16 +64,17 @@ class NonFiniteFinder<R(A...)> {
 // tells the first: one whose value has a NaN, or an infinity, and whose operands have none. What does not
 // reach a result (masked scores) does not count, and an infinity that the function wrote down as a number is
 // meant. A compiled function computes narrow floats wider inside its kernels, and may be finite where this
-// finds one. It takes long: a second for some billion multiply-adds. Throws Error as compile() and its
-// functions do, and for a host read inside.
+// finds one. `precision`: CompileOptions::precision of the function that is to be understood, whose products
+// are rounded so here. It takes long: a second for some billion multiply-adds. Throws Error as compile() and
+// its functions do, and for a host read inside.
 //
 //   if (const auto found = find_non_finite(step)(model, batch)) fmt::print("{}", to_string(*found));
 template <class F>
-auto find_non_finite(F f, const Location& made = Location::current()) {
+auto find_non_finite(F f, Precision precision = Precision::f32, const Location& made = Location::current()) {
   using S = typename detail::SignatureOf<F>::Type;
   static_assert(detail::check_signature(std::type_identity<S>()));
-  return NonFiniteFinder<S>(
-      detail::as_leaves_function(std::type_identity<S>(), std::move(f), "find_non_finite", made));
+  return NonFiniteFinder<S>(detail::CheckedFunction{
+      detail::as_leaves_function(std::type_identity<S>(), std::move(f), "find_non_finite", made), precision});
 }
 
 }  // namespace tilewright

@@ -34,7 +34,7 @@ Result<PairInstance> make_gemm(const Knobs& knobs, LabDevice& device) {
   TensorWorkload w{.target = "gemm", .shape = s.text(), .dtype = std::string(name(dtype))};
   if (s.b_order == MatrixOrder::columns) w.shape += " b by columns";
   if (tf32) w.shape += " as tf32";
-  w.options.allow_tf32 = tf32;
+  if (tf32) w.options.precision = Precision::tf32;
   w.inputs = {normal_input("a", Shape{s.m, s.k}, dtype), normal_input("b", s.b_shape(), dtype)};
   w.outputs = {{"c",
                 dtype,

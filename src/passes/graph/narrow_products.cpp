@@ -1,0 +1,172 @@
+// Operands of f32 products are rounded beneath their views; results where they lie between two products.
+#include "passes/graph/narrow_products.h"
+
+#include "ops/functions.h"
+#include "ops/rows.h"
+#include "passes/graph/replace_nodes.h"
+
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+namespace tilewright {
+
+std::string_view name(Precision precision) {
+  switch (precision) {
+    case Precision::f32:
+      return "f32";
+    case Precision::tf32:
+      return "tf32";
+    case Precision::bf16:
+      return "bf16";
+    case Precision::f16:
+      return "f16";
+  }
+  return "?";
+}
+
+std::optional<Precision> parse_precision(std::string_view text) {
+  for (const Precision p : kAllPrecisions)
+    if (name(p) == text) return p;
+  return std::nullopt;
+}
+
+namespace passes {
+
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::NodeId;
+using ir::OpClass;
+using ir::Value;
+
+std::optional<DType> operand_type(Precision precision) {
+  if (precision == Precision::bf16) return DType::bf16;
+  if (precision == Precision::f16) return DType::f16;
+  return std::nullopt;
+}
+
+// Whether it is a product that the policy is of.
+bool is_f32_product(const Graph& graph, const Node& n) {
+  if (n.op->kind != OpClass::matmul || n.type.dtype != DType::f32) return false;
+  const ir::Type& a = graph.type(n.operands[0]);
+  return a.dtype == DType::f32 && a.shape[a.shape.rank() - 1] > 1;
+}
+
+bool is_view_of_all(const Node& n) {
+  return n.op->kind == OpClass::reshape || n.op->kind == OpClass::transpose || n.op->kind == OpClass::expand;
+}
+
+// Whether a kernel makes the value, rather than a caller.
+bool is_computed(const Graph& graph, NodeId id) {
+  const Node* n = &graph.node(id);
+  while (is_view_of_all(*n) || n->op->kind == OpClass::slice) n = &graph.node(n->operands[0]);
+  return !n->operands.empty();
+}
+
+// A view whose source costs no more to round: a slice of what is computed, as a whole, and none of a table
+// that a caller has.
+bool is_rounded_beneath(const Graph& graph, const Node& n) {
+  return is_view_of_all(n) || (n.op->kind == OpClass::slice && is_computed(graph, n.operands[0]));
+}
+
+// What is added to a product's rows: one number for each column.
+bool is_bias(const Graph& graph, NodeId id) {
+  const Node& n = graph.node(id);
+  if (n.op->kind != OpClass::expand || n.type.dtype != DType::f32) return false;
+  const Shape& source = graph.type(n.operands[0]).shape;
+  return source.size() == source[source.rank() - 1];
+}
+
+// Where a product that others are made of is rounded: the sum of it and a bias, if nothing else reads it, or
+// itself.
+const Node* rounded_at(const Graph& graph, NodeId product, const std::vector<NodeId>& users) {
+  if (users.size() != 1) return &graph.node(product);
+  const Node& user = graph.node(users[0]);
+  if (user.op != &ops::kAdd) return &graph.node(product);
+  const NodeId other = user.operands[0] == product ? user.operands[1] : user.operands[0];
+  return other != product && is_bias(graph, other) ? &user : &graph.node(product);
+}
+
+// A sum over rows, as the gradient of a bias is.
+bool is_sum_of_rows(const Graph& graph, const Node& n) {
+  if (n.op != &ops::kSum || n.type.dtype != DType::f32) return false;
+  const std::vector<Index>& axes = n.attrs.integers("axes");
+  return !axes.empty() && axes.back() + 1 < graph.type(n.operands[0]).shape.rank();
+}
+
+class NarrowWriter {
+ public:
+  NarrowWriter(const Graph& graph, DType type) : graph_(graph), type_(type) {
+    const std::vector<bool> live = graph.live();
+    const std::vector<std::vector<NodeId>> users = graph.users();
+    std::vector<bool> reaches(static_cast<std::size_t>(graph.size()), false);  // another product
+    for (NodeId id = graph.size() - 1; id >= 0; --id) {
+      const auto at = static_cast<std::size_t>(id);
+      if (!live[at]) continue;
+      const Node& n = graph.node(id);
+      if (is_f32_product(graph, n)) {
+        for (const NodeId operand : n.operands) factors_.insert(rounded_source(operand));
+        if (reaches[at] && !n.attrs.has("dtype")) rounded_.insert(rounded_at(graph, id, users[at]));
+      }
+      if (n.op->kind == OpClass::matmul || reaches[at])
+        for (const NodeId operand : n.operands) reaches[static_cast<std::size_t>(operand)] = true;
+    }
+  }
+
+  // What stands in a node's place.
+  std::optional<Value> written(const Node& n, const std::vector<Value>& x) const {
+    if (is_f32_product(graph_, n)) return product(n, x);
+    if (rounded_.contains(&n)) return wide(ops::cast(ops::add(x[0], x[1]), type_));
+    // What a product reads rounded is stored so, and not a second time for what sums it.
+    if (is_sum_of_rows(graph_, n) && factors_.contains(rounded_source(n.operands[0])))
+      return Value{x[0].graph, x[0].graph->add(*n.op, {wide(narrowed(x[0])).id}, n.attrs)};
+    return std::nullopt;
+  }
+
+ private:
+  Value product(const Node& n, const std::vector<Value>& x) const {
+    ir::Attrs attrs = n.attrs;
+    if (!rounded_.contains(&n)) attrs.set("dtype", std::string(name(DType::f32)));
+    const Value a = narrowed(x[0]), b = narrowed(x[1]);
+    return wide({a.graph, a.graph->add(*n.op, {a.id, b.id}, attrs)});
+  }
+
+  Value narrowed(const Value& x) const {
+    Graph& into = *x.graph;
+    const Node& n = into.node(x.id);
+    if (n.op->kind == OpClass::cast && into.type(n.operands[0]).dtype == type_) return {&into, n.operands[0]};
+    if (!is_rounded_beneath(into, n)) return ops::cast(x, type_);
+    const Value source = narrowed({&into, n.operands[0]});
+    return {&into, into.add(*n.op, {source.id}, n.attrs, n.location)};
+  }
+
+  // The value that is rounded for a view of it.
+  const Node* rounded_source(NodeId id) const {
+    const Node* n = &graph_.node(id);
+    while (is_rounded_beneath(graph_, *n)) n = &graph_.node(n->operands[0]);
+    return n;
+  }
+
+  static Value wide(const Value& x) { return ops::cast(x, DType::f32); }
+
+  const Graph& graph_;
+  DType type_;
+  std::unordered_set<const Node*> factors_;  // what products read, beneath views
+  std::unordered_set<const Node*> rounded_;  // values that are rounded because a product is made of them
+};
+
+}  // namespace
+
+Graph with_narrow_products(const Graph& graph, Precision precision) {
+  const std::optional<DType> type = operand_type(precision);
+  if (!type) return graph;
+  const NarrowWriter writer(graph, *type);
+  return replace_nodes(graph,
+                       [&](const Node& n, const std::vector<Value>& x) { return writer.written(n, x); });
+}
+
+}  // namespace passes
+
+}  // namespace tilewright
