@@ -24,10 +24,10 @@ struct TrainInput {
   std::string recipe, data, out, resume;
   std::string device = "cpu", cache = "auto", precision = "f32";
   bool small = false;
-  Index steps = 0;  // 0: the recipe's
-  double rate = 0;  // 0: the recipe's
-  Index accumulate = 1;
-  std::string memory;  // that a step may hold: "12GiB"; empty: any amount
+  Index steps = 0;       // 0: the recipe's
+  double rate = 0;       // 0: the recipe's
+  Index accumulate = 0;  // 0: the recipe's
+  std::string memory;    // that a step may hold: "12GiB"; empty: any amount
   bool stop_on_spike = false;
   std::uint64_t seed = 1337;
   int threads = 0;
@@ -84,13 +84,14 @@ TrainFolder::Settings settings_of(const TrainInput& in, const TrainRecipe& recip
           .small = in.small,
           .seed = in.seed,
           .steps = recipe.schedule.steps,
-          .accumulate = in.accumulate,
+          .accumulate = recipe.parts,
           .rate = recipe.schedule.rate};
 }
 
 TrainRecipe recipe_of(const TrainInput& in) {
   TrainRecipe recipe = train_recipe(in.recipe, in.small);
   if (in.steps > 0) recipe.schedule.steps = in.steps;
+  if (in.accumulate > 0) recipe.parts = in.accumulate;
   if (in.rate > 0) {
     recipe.schedule.last_rate *= in.rate / recipe.schedule.rate;
     recipe.schedule.rate = in.rate;
@@ -121,19 +122,19 @@ void train(TrainInput in) {
     folder = TrainFolder::open(in.resume);
     take_settings(in, folder->settings());
   }
-  if (in.data.empty()) throw Error("--data FILE says what to learn from");
-  const std::string text = read_text(in.data);
+  if (in.data.empty()) throw Error("--data says what to learn from");
   const TrainRecipe recipe = recipe_of(in);
   const DType compute = compute_type(in.precision);
+  TrainData data = train_data(in.data, recipe, in.seed);
   Context ctx({.device = in.device, .cache_directory = cache_argument(in.cache), .threads = in.threads});
   TrainRun training(
       ctx,
       {.recipe = recipe,
        .seed = in.seed,
        .compute = compute,
-       .parts = in.accumulate,
+       .parts = recipe.parts,
        .memory_budget = in.memory.empty() ? 0 : static_cast<std::int64_t>(bytes_of_text(in.memory))},
-      text);
+      std::move(data));
   if (folder) resume(ctx, training, *folder, in.output);
   if (!in.out.empty()) folder = TrainFolder::make(in.out, settings_of(in, recipe));
   Lines lines(in.output);
@@ -149,8 +150,8 @@ void train(TrainInput in) {
     lines.finish();  // what was reported until then is kept
     throw;
   }
-  if (ended && in.sample > 0 && !in.output.as_json())
-    lines.write("\n" + training.write(text.substr(0, 1), in.sample) + "\n");
+  if (ended && in.sample > 0 && !in.output.as_json() && training.writes())
+    lines.write("\n" + training.write(in.sample) + "\n");
   lines.finish();
   if (ended) return;
   if (!in.output.quiet)
@@ -163,16 +164,21 @@ void train(TrainInput in) {
 }  // namespace
 
 void add_train(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("train", "Train a model from a text");
+  CLI::App* sub = app.add_subcommand("train", "Train a model from a text or from token shards");
   auto in = std::make_shared<TrainInput>();
-  sub->add_option("recipe", in->recipe, "char: a model of the bytes of a text")->type_name("RECIPE");
-  sub->add_option("--data", in->data, "The text to learn; its last tenth validates")->type_name("FILE");
+  sub->add_option("recipe", in->recipe, "char: a model of the bytes of a text; gpt2: GPT-2, of token shards")
+      ->type_name("RECIPE");
+  sub->add_option("--data", in->data,
+                  "The text to learn, whose last tenth validates; for gpt2 the folder that tw tokenize made")
+      ->type_name("PATH");
   sub->add_flag("--small", in->small, "The recipe's small form, for a CPU");
   sub->add_option("--steps", in->steps, "How many (default: the recipe's)")->check(CLI::PositiveNumber);
   sub->add_option("--rate", in->rate, "The largest learning rate (default: the recipe's)")
       ->check(CLI::PositiveNumber);
-  sub->add_option("--accumulate", in->accumulate,
-                  "Micro-batches of a step: its rows in so many parts, one after another, for less memory")
+  sub->add_option(
+         "--accumulate", in->accumulate,
+         "Micro-batches of a step: its rows in so many parts, one after another, for less memory (default: "
+         "the recipe's, of char 1, of gpt2 16)")
       ->check(CLI::PositiveNumber);
   sub->add_option(
          "--memory", in->memory,
@@ -195,7 +201,7 @@ void add_train(CLI::App& app) {
       ->type_name("FOLDER")
       ->excludes("--out", "--small", "--steps", "--seed", "--precision", "--rate",
                  "--accumulate");  // as the folder says
-  sub->add_option("--sample", in->sample, "Bytes of text that the model writes at the end")
+  sub->add_option("--sample", in->sample, "Bytes of text that the model of a text writes at the end")
       ->check(CLI::NonNegativeNumber);
   add_output_options(*sub, in->output, "a line with an object for each report");
   sub->footer(kMfuFormula);

@@ -199,7 +199,8 @@ TrainedRun read_trained(const std::string& folder) {
                            .tokens_per_s = number("tokens_per_s"),
                            .mfu = number("mfu"),
                            .seconds = number("seconds"),
-                           .peak_bytes = j.value("peak_bytes", std::size_t{0})});
+                           .peak_bytes = j.value("peak_bytes", std::size_t{0}),
+                           .loader_wait = j.value("loader_wait", 0.0)});
   }
   if (run.reports.empty()) throw Error(fmt::format("{} has no report yet", folder));
   return run;

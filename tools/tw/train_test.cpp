@@ -238,7 +238,7 @@ TEST_F(Train, MistakesSayWhatToDo) {
   const std::pair<std::string, std::string> cases[] = {
       {"train", "a recipe is wanted"},
       {"train char --data text.txt --small --accumulate 5", "batches of 12 rows, which that does not divide"},
-      {"train char", "--data FILE says what to learn from"},
+      {"train char", "--data says what to learn from"},
       {"train char --data none.txt", "none.txt"},
       {"train char --data short.txt --small", "the text has 9 bytes"},
       {"train word --data text.txt", "there is no recipe 'word'"},
