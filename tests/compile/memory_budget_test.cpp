@@ -86,7 +86,7 @@ TEST_P(MemoryBudgets, GiveTheSameBitsInLessMemory) {
     EXPECT_NEAR(static_cast<double>(less.peak_bytes), static_cast<double>(less.planned_bytes),
                 0.02 * static_cast<double>(less.planned_bytes));
     EXPECT_THAT(less.explained,
-                testing::ContainsRegex("memory budget: temporaries take .* launches are repeated"));
+                testing::ContainsRegex("memory: temporaries take .* launches are repeated"));
   }
 }
 
