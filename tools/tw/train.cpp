@@ -22,10 +22,11 @@ namespace {
 
 struct TrainInput {
   std::string recipe, data, out, resume;
-  std::string device = "cpu", cache = "auto", precision = "f32";
+  std::string device = "cpu", cache = "auto", precision = "f32", moments = "f32";
   bool small = false;
   Index steps = 0;       // 0: the recipe's
   double rate = 0;       // 0: the recipe's
+  double ema = 0;        // 0: no average
   Index accumulate = 0;  // 0: the recipe's
   std::string memory;    // that a step may hold: "12GiB"; empty: any amount
   bool stop_on_spike = false;
@@ -60,8 +61,13 @@ DType compute_type(const std::string& precision) {
   if (precision == "bf16") return DType::bf16;
   if (precision == "f16") return DType::f16;
   throw Error(fmt::format(
-      "there is no precision '{}'; known: f32, bf16, f16 (of products; parameters and moments are f32)",
-      precision));
+      "there is no precision '{}'; known: f32, bf16, f16 (of products; parameters are f32)", precision));
+}
+
+DType moments_type(const std::string& moments) {
+  if (moments == "f32") return DType::f32;
+  if (moments == "bf16") return DType::bf16;
+  throw Error(fmt::format("--moments {}: they can be f32, of 8 bytes a parameter, or bf16, of 4", moments));
 }
 
 // What the folder of an interrupted training says of it.
@@ -75,6 +81,8 @@ void take_settings(TrainInput& in, const TrainFolder::Settings& s) {
   in.steps = s.steps;
   in.accumulate = s.accumulate;
   in.rate = s.rate;
+  in.ema = s.ema;
+  in.moments = s.moments;
 }
 
 TrainFolder::Settings settings_of(const TrainInput& in, const TrainRecipe& recipe) {
@@ -85,12 +93,15 @@ TrainFolder::Settings settings_of(const TrainInput& in, const TrainRecipe& recip
           .seed = in.seed,
           .steps = recipe.schedule.steps,
           .accumulate = recipe.parts,
-          .rate = recipe.schedule.rate};
+          .rate = recipe.schedule.rate,
+          .ema = in.ema,
+          .moments = in.moments};
 }
 
 TrainRecipe recipe_of(const TrainInput& in) {
   TrainRecipe recipe = train_recipe(in.recipe, in.small);
   if (in.steps > 0) recipe.schedule.steps = in.steps;
+  recipe.optimizer.moments = moments_type(in.moments);
   if (in.accumulate > 0) recipe.parts = in.accumulate;
   if (in.rate > 0) {
     recipe.schedule.last_rate *= in.rate / recipe.schedule.rate;
@@ -133,7 +144,8 @@ void train(TrainInput in) {
        .seed = in.seed,
        .compute = compute,
        .parts = recipe.parts,
-       .memory_budget = in.memory.empty() ? 0 : static_cast<std::int64_t>(bytes_of_text(in.memory))},
+       .memory_budget = in.memory.empty() ? 0 : static_cast<std::int64_t>(bytes_of_text(in.memory)),
+       .ema = in.ema},
       std::move(data));
   if (folder) resume(ctx, training, *folder, in.output);
   if (!in.out.empty()) folder = TrainFolder::make(in.out, settings_of(in, recipe));
@@ -176,6 +188,18 @@ void add_train(CLI::App& app) {
   sub->add_option("--rate", in->rate, "The largest learning rate (default: the recipe's)")
       ->check(CLI::PositiveNumber);
   sub->add_option(
+         "--ema", in->ema,
+         "Validate and write with an average of the weights of all steps, the last one's share 1 - D: "
+         "0.999 for an average of about a thousand")
+      ->type_name("D")
+      ->check([](const std::string& text) {
+        double decay = 0;
+        const bool is_number = CLI::detail::lexical_cast(text, decay);
+        return is_number && decay > 0 && decay < 1
+                   ? std::string()
+                   : fmt::format("a decay of {}; it is a number between 0 and 1, such as 0.999", text);
+      });
+  sub->add_option(
          "--accumulate", in->accumulate,
          "Micro-batches of a step: its rows in so many parts, one after another, for less memory (default: "
          "the recipe's, of char 1, of gpt2 16)")
@@ -188,8 +212,9 @@ void add_train(CLI::App& app) {
       "--stop-on-spike", in->stop_on_spike,
       "End where a loss is above the running mean by 6 deviations and a tenth; else it is a warning");
   sub->add_option("--seed", in->seed, "Of first parameters, batches and dropout");
-  sub->add_option("--precision", in->precision,
-                  "f32, bf16 or f16: of products; parameters and moments stay f32")
+  sub->add_option("--precision", in->precision, "f32, bf16 or f16: of products; parameters stay f32")
+      ->type_name("TYPE");
+  sub->add_option("--moments", in->moments, "f32 or bf16: what the optimizer's moments are stored in")
       ->type_name("TYPE");
   sub->add_option("--device", in->device, "cpu or cuda:N")->type_name("DEVICE");
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
@@ -199,13 +224,14 @@ void add_train(CLI::App& app) {
       ->type_name("FOLDER");
   sub->add_option("--resume", in->resume, "Go on with what this folder holds, to the bit")
       ->type_name("FOLDER")
-      ->excludes("--out", "--small", "--steps", "--seed", "--precision", "--rate",
-                 "--accumulate");  // as the folder says
+      ->excludes("--out", "--small", "--steps", "--seed", "--precision", "--rate", "--accumulate", "--ema",
+                 "--moments");  // as the folder says
   sub->add_option("--sample", in->sample, "Bytes of text that the model of a text writes at the end")
       ->check(CLI::NonNegativeNumber);
   add_output_options(*sub, in->output, "a line with an object for each report");
   sub->footer(kMfuFormula);
   add_train_report(*sub);
+  add_train_bytes(*sub);
   sub->callback([in, sub] {
     if (sub->get_subcommands().empty()) train(*in);
   });

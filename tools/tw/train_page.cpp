@@ -214,6 +214,8 @@ Named settings_of(const TrainedRun& run) {
           {"learning rate, at most", fmt::format("{:g}", s.rate)},
           {"steps", fmt::format("{}", s.steps)},
           {"micro-batches of a step", fmt::format("{}", s.accumulate)},
+          {"moments", s.moments},
+          {"decay of the average", s.ema > 0 ? fmt::format("{:g}", s.ema) : "no average"},
           {"seed", fmt::format("{}", s.seed)}};
 }
 

@@ -39,9 +39,13 @@ TrainRun::TrainRun(Context& ctx, Options options, TrainData data)
   state_.model = nn::make_gpt2(ctx_, recipe.model);
   state_.optimizer = nn::adamw(recipe.optimizer).init(state_.model);
   if (options_.compute == DType::f16) state_.scale = nn::make_loss_scale(ctx_);
+  if (options_.ema > 0) state_.average = nn::make_ema(state_.model);
   cost_ = train_cost(ctx_, state_.model, recipe.model, options_.compute);
   keep();
-  one_step_.emplace(recipe, options_.compute, options_.parts, options_.memory_budget);
+  one_step_.emplace(recipe, TrainStep::Options{.compute = options_.compute,
+                                               .parts = options_.parts,
+                                               .memory_budget = options_.memory_budget,
+                                               .ema = options_.ema});
   const Index heads = recipe.model.heads;
   const DType compute = options_.compute;
   validate_.emplace([heads, compute](const nn::GPT2& m, const Tensor& in, const Tensor& out) {
@@ -130,7 +134,7 @@ Tensor TrainRun::validation_loss() {
   for (Index i = 0; i < parts; ++i) {
     const nn::Batch batch =
         data_.held_back(ctx_, options_.recipe.rows / options_.parts, static_cast<std::uint64_t>(i));
-    const Tensor loss = (*validate_)(state_.model, batch.tokens, batch.targets);
+    const Tensor loss = (*validate_)(judged(), batch.tokens, batch.targets);
     sum = sum.defined() ? sum + loss : loss;
   }
   return sum / static_cast<double>(parts);
@@ -184,7 +188,7 @@ std::string TrainRun::write(Index bytes) {
     std::vector<std::int32_t> row(tokens.begin() + static_cast<std::ptrdiff_t>(first), tokens.end());
     row.resize(context, 0);
     const Tensor in = ctx_.from(row, {1, options_.recipe.model.context}, DType::i32);
-    const Tensor own = (*logits_)(state_.model, in)[{0, static_cast<Index>(last) - 1}];
+    const Tensor own = (*logits_)(judged(), in)[{0, static_cast<Index>(last) - 1}];
     const std::vector<double> chance = softmax(own).to_vector<double>();
     double left = static_cast<double>(philox4x32(seed, static_cast<std::uint64_t>(i))[0]) * 0x1p-32;
     std::size_t token = 0;

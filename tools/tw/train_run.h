@@ -36,6 +36,7 @@ class TrainRun {
     DType compute = DType::f32;      // of products; parameters and moments are f32
     Index parts = 1;                 // micro-batches of a step
     std::int64_t memory_budget = 0;  // bytes that a step may hold; 0: any number
+    double ema = 0;                  // the decay of an average that is validated and writes; 0: none
   };
   // A new model of the data's tokens. Throws Error where a batch has no such parts. It stays where it is: a
   // thread makes its batches.
@@ -89,6 +90,8 @@ class TrainRun {
   std::vector<StepBatch> next_batch();
   Tensor rate_of(Index step) const;
   Tensor validation_loss();
+  // What is validated, and writes.
+  const nn::GPT2& judged() const { return state_.average ? *state_.average : state_.model; }
   double tokens_per_step() const;
   Context& ctx_;
   Options options_;

@@ -13,7 +13,7 @@ struct Parts {
   nn::Optimizer optimizer;
   Index heads = 0;
   DType compute = DType::f32;
-  double most_norm = 0, dropout = 0;
+  double most_norm = 0, dropout = 0, ema = 0;
 
   // The loss and its gradient; in f16 both are those of the scaled loss.
   std::pair<Tensor, nn::GPT2> gradient(const nn::GPT2& model, const std::optional<nn::LossScale>& scale,
@@ -32,7 +32,9 @@ struct Parts {
     const auto moved = [&](const nn::GPT2& slopes) {
       const auto [clipped, norm] = nn::clip_by_global_norm(slopes, most_norm);
       const auto [model, moments] = optimizer.update(s.model, clipped, s.optimizer, rate);
-      return std::pair{norm, TrainState{model, moments, s.scale}};
+      TrainState next{model, moments, s.scale, s.average};
+      if (s.average) next.average = nn::ema(*s.average, model, ema);
+      return std::pair{norm, std::move(next)};
     };
     if (!s.scale) {
       const auto [norm, next] = moved(gradient);
@@ -62,24 +64,25 @@ nn::GPT2 computing(const nn::GPT2& model, DType compute) {
   return compute == DType::f32 ? model : nn::cast_tree(model, compute);
 }
 
-TrainStep::TrainStep(const TrainRecipe& recipe, DType compute, Index count, std::int64_t memory_budget) {
+TrainStep::TrainStep(const TrainRecipe& recipe, const Options& how) {
   const Parts parts{.optimizer = nn::adamw(recipe.optimizer),
                     .heads = recipe.model.heads,
-                    .compute = compute,
+                    .compute = how.compute,
                     .most_norm = recipe.most_norm,
-                    .dropout = recipe.dropout};
+                    .dropout = recipe.dropout,
+                    .ema = how.ema};
   whole_ = [parts](const TrainState& s, const Tensor& tokens, const Tensor& targets, const Tensor& rate,
                    const Tensor& key) {
     const auto [value, gradient] = parts.gradient(s.model, s.scale, tokens, targets, key);
     return parts.update(s, value, gradient, rate);
   };
   // Deterministic: what is resumed has the bits of what was not interrupted.
-  const CompileOptions options{.deterministic = true, .donate = {0}, .memory_budget = memory_budget};
-  if (count == 1) {
+  const CompileOptions options{.deterministic = true, .donate = {0}, .memory_budget = how.memory_budget};
+  if (how.parts == 1) {
     compiled_.emplace(whole_, options);
     return;
   }
-  const double share = 1 / static_cast<double>(count);
+  const double share = 1 / static_cast<double>(how.parts);
   add_.emplace(
       [parts, share](const Sum& sum, const nn::GPT2& model, const std::optional<nn::LossScale>& scale,
                      const Tensor& tokens, const Tensor& targets, const Tensor& key) {
