@@ -9,7 +9,11 @@
 #include <cmath>
 #include <vector>
 
+#include "ir/text.h"
+#include "ops/ops.h"
+#include "passes/pipeline.h"
 #include "support/errors.h"
+#include "support/h200_target.h"
 #include "support/kernel_folder.h"
 
 namespace tilewright::test {
@@ -162,6 +166,13 @@ TEST(CheckpointedBlocks, OfATransformerTakeLessMemory) {
   EXPECT_LT(other.arena_bytes, one.arena_bytes / 2) << other.memory;
   // Layers stay equal: their kernels are written once, however many there are.
   EXPECT_LT(other.kernels.size(), one.kernels.size() * 2) << other.memory;
+  // The same program as it would be on a GPU, where other kernels are chosen.
+  const auto planned = [](const SpecialisationReport& report) {
+    return passes::run_pipeline(ir::parse(report.graph, ops::all_ops()).value(), h200_target());
+  };
+  const passes::Compiled on_gpu = planned(other);
+  EXPECT_LT(on_gpu.plan.arena_bytes, planned(one).plan.arena_bytes / 2);
+  EXPECT_EQ(on_gpu.taken_apart, std::vector<std::string>{});
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Checkpoints, ::testing::Values("reference", "cpu"),
