@@ -107,7 +107,7 @@ TEST_F(OptimizerTest, AdamWKeepsItsMomentsInTheTypeThatIsAskedFor) {
   });
   // Where f32 and doubles fall on two sides of a rounding, a step of 0.01 is off by 2⁻⁸ of itself; so are
   // those behind it, ever less. The bound is that for a tenth of the steps.
-  constexpr double kBound = kSteps / 10 * 0.01 * 0x1p-8;
+  constexpr double kBound = 0.1 * kSteps * 0.01 * 0x1p-8;
   for (std::size_t i = 0; i < want.matrix.size(); ++i)
     EXPECT_NEAR(got.matrix[i], want.matrix[i], kBound) << i;
   for (std::size_t i = 0; i < want.bias.size(); ++i) EXPECT_NEAR(got.bias[i], want.bias[i], kBound) << i;

@@ -162,6 +162,7 @@ Tensor apply_layer(const Layer& layer, const Tensor& x) {
 
 bool save_memory(tw::Context& ctx) {
   std::vector<Layer> layers;
+  layers.reserve(6);
   for (int i = 0; i < 6; ++i)
     layers.push_back({.up = ctx.randn({64, 256}) * 0.1F, .down = ctx.randn({256, 64}) * 0.05F});
   const Tensor x = ctx.randn({512, 64});
