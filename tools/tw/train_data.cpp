@@ -41,7 +41,7 @@ TrainData data_of_text(const std::string& text, const TrainRecipe& recipe, std::
   const auto cut = tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() * 9 / 10);
   const auto learnt = std::make_shared<const Tokens>(tokens.begin(), cut),
              held_back = std::make_shared<const Tokens>(cut, tokens.end());
-  const auto batches_of = [length](std::shared_ptr<const Tokens> from, std::uint64_t own_seed) {
+  const auto batches_of = [length](const std::shared_ptr<const Tokens>& from, std::uint64_t own_seed) {
     return [=](Context& ctx, Index rows, std::uint64_t number) {
       return nn::random_batch(ctx, *from, rows, length, own_seed, number);
     };

@@ -197,7 +197,7 @@ TEST_F(Train, NarrowMomentsTakeHalfOfTheirBytes) {
   };
   const Json wide = trained("--out whole"), narrow = trained("--moments bf16 --out run");
   EXPECT_NEAR(narrow["val_loss"].get<double>(), wide["val_loss"].get<double>(), 0.05);
-  // Of 12 bytes a parameter 8 are left.
+  // Eight of 12 bytes a parameter are left.
   const auto size = [&](const std::string& folder) {
     return static_cast<double>(fs::file_size(path(folder + "/step-00000016.safetensors")));
   };
