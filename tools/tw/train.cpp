@@ -199,10 +199,10 @@ void add_train(CLI::App& app) {
                    ? std::string()
                    : fmt::format("a decay of {}; it is a number between 0 and 1, such as 0.999", text);
       });
-  sub->add_option(
-         "--accumulate", in->accumulate,
-         "Micro-batches of a step: its rows in so many parts, one after another, for less memory (default: "
-         "the recipe's, of char 1, of gpt2 16)")
+  sub->add_option("--accumulate", in->accumulate,
+                  "Micro-batches of a step: its rows in so many parts, one after another, for less memory "
+                  "(default: 16 "
+                  "of gpt2 in full, else 1)")
       ->check(CLI::PositiveNumber);
   sub->add_option(
          "--memory", in->memory,
