@@ -11,6 +11,7 @@
 #include <tilewright/formats/safetensors.h>
 #include <tilewright/tensor/attention.h>
 #include <tilewright/tensor/borrow.h>
+#include <tilewright/tensor/checkpoint.h>
 #include <tilewright/tensor/compile.h>
 #include <tilewright/tensor/composites.h>
 #include <tilewright/tensor/dlpack.h>

@@ -3,6 +3,8 @@
 
 #include <tilewright/tensor/composites.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -14,17 +16,20 @@ class AdamW final : public UpdateRule {
  public:
   explicit AdamW(AdamWOptions options) : options_(std::move(options)) {}
   std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
-    return {empty_slot(parameter), empty_slot(parameter)};
+    const auto empty = [&] { return cast(empty_slot(parameter), options_.moments); };
+    return {empty(), empty()};  // each in memory of its own, so that both can be donated
   }
   Moved move(const Step& step) const override {
-    const Tensor first = toward(step.slots[0], step.gradient, 1 - options_.beta1);
-    const Tensor second = toward(step.slots[1], square(step.gradient), 1 - options_.beta2);
+    const auto wide = [&](std::size_t slot) { return cast(step.slots[slot], DType::f32); };
+    const Tensor first = toward(wide(0), step.gradient, 1 - options_.beta1);
+    const Tensor second = toward(wide(1), square(step.gradient), 1 - options_.beta2);
     // 1 - beta^steps; in f32 the difference itself would lose half of its digits at first.
     const Tensor started1 = -expm1(step.steps * std::log(options_.beta1));
     const Tensor started2 = -expm1(step.steps * std::log(options_.beta2));
     const Tensor along = first / (sqrt(second) / sqrt(started2) + options_.epsilon);
     const Tensor value = decayed(step, options_.weight_decay, options_.decayed);
-    return {value - step.rate / started1 * along, {first, second}};
+    return {value - step.rate / started1 * along,
+            {cast(first, options_.moments), cast(second, options_.moments)}};
   }
 
  private:
@@ -77,9 +82,34 @@ class Muon final : public UpdateRule {
   AdamW others_;
 };
 
+// bf16 has f32's range, which the squares of small gradients need.
+void check_moments(const char* of, const AdamWOptions& options, const Location& where) {
+  const DType type = options.moments;
+  if (type != DType::f32 && type != DType::bf16)
+    throw Error(fmt::format("{}: moments in {}; f32 and bf16 have the range for them", of, name(type)),
+                where);
+  if (type == DType::f32) return;
+  // An average of nothing falls by 1 - beta of itself; by less than half a unit of its last digit it stays.
+  const double most = 1 - unit_roundoff(type);
+  for (const auto& [beta, called] : {std::pair{options.beta1, "beta1"}, {options.beta2, "beta2"}})
+    if (beta > most)
+      throw Error(
+          fmt::format("{}: {} is {} and moments are bf16, in which an average that moves by {:.2g} of "
+                      "itself a step stays where it is: a beta of at most {:.3f}, 0.95 say, or moments "
+                      "in f32",
+                      of, called, beta, 1 - beta, most),
+          where);
+}
+
 }  // namespace
 
-Optimizer adamw(AdamWOptions options) { return Optimizer(std::make_shared<AdamW>(std::move(options))); }
-Optimizer muon(MuonOptions options) { return Optimizer(std::make_shared<Muon>(std::move(options))); }
+Optimizer adamw(AdamWOptions options, const Location& where) {
+  check_moments("adamw", options, where);
+  return Optimizer(std::make_shared<AdamW>(std::move(options)));
+}
+Optimizer muon(MuonOptions options, const Location& where) {
+  check_moments("muon", options.others, where);
+  return Optimizer(std::make_shared<Muon>(std::move(options)));
+}
 
 }  // namespace tilewright::nn

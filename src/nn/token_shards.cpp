@@ -94,6 +94,12 @@ Index TokenShards::size() const { return static_cast<Index>(impl_->size); }
 Index TokenShards::files() const { return static_cast<Index>(impl_->shards.size()); }
 Index TokenShards::vocabulary() const { return static_cast<Index>(impl_->shards.front().header.vocabulary); }
 Index TokenShards::documents() const { return static_cast<Index>(impl_->documents); }
+Hash128 TokenShards::checksum() const {
+  Hasher hasher;
+  for (const Shard& shard : impl_->shards)
+    hasher.add(shard.header.checksum).add(shard.header.count).add(shard.header.vocabulary);
+  return hasher.digest();
+}
 std::optional<std::int32_t> TokenShards::end_of_text() const {
   const std::optional<std::uint32_t> token = impl_->shards.front().header.end_of_text;
   return token ? std::optional(static_cast<std::int32_t>(*token)) : std::nullopt;

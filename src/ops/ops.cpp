@@ -1,6 +1,7 @@
 // The op table.
 #include "ops/ops.h"
 
+#include "ops/checkpoint.h"
 #include "ops/rows.h"
 
 #include <algorithm>
@@ -18,6 +19,8 @@ constexpr const ir::Op* kTable[] = {
     &kCast,
     &kStopGradient,
     &kWithGradientOf,
+    // checkpoint.cpp
+    &kCheckpoint,
 // arithmetic.cpp
 #define TW_ARITHMETIC(f, Row, type, literals) &k##Row,
 #define TW_WRITTEN(f, Row, literals) &k##Row,

@@ -1,6 +1,7 @@
 // A compiled function's specialisations: found, made, and given the programs that calls run.
 #include "tensor/compiled_state.h"
 
+#include "ops/checkpoint.h"
 #include "tensor/in_place.h"
 #include "tensor/memory_budget.h"
 #include "tensor/precision_text.h"
@@ -12,6 +13,15 @@
 #include <chrono>
 
 namespace tilewright::detail {
+
+namespace {
+
+bool is_checkpointed(const ir::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const ir::Node& n) { return n.op == &ops::kCheckpoint; });
+}
+
+}  // namespace
 
 // Makes it the one that was used last, also where it was dropped while the function was recorded.
 void CompiledCore::State::use(const std::shared_ptr<Specialisation>& s) {
@@ -129,6 +139,9 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
     dynamic = with_axes_from_0(options.dynamic, types, where);
     if (!dynamic.empty() && options.memory_budget != 0) {
       shared = "kernels for these sizes alone: each size has a plan of its own within memory_budget";
+    } else if (!dynamic.empty() && is_checkpointed(*s.recorded)) {
+      shared =
+          "kernels for these sizes alone: each size has a plan of its own for what checkpoint() makes again";
     } else if (!dynamic.empty()) {
       const SizeFamily::Others others =
           reads_shapes ? recorded_sizes(s, dynamic) : imagined_sizes(trace_at, types, dynamic);

@@ -314,7 +314,7 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
                          r.replay_us, r.replayed ? "replayed" : "not replayed");
     for (const std::string& n : r.not_fused) out += fmt::format("  not fused: {}\n", n);
     if (!r.recomputing.empty()) out += fmt::format("  {}\n", r.recomputing);
-    if (!r.memory.empty()) out += fmt::format("  memory budget: {}\n", r.memory);
+    if (!r.memory.empty()) out += fmt::format("  memory: {}\n", r.memory);
     if (r.arena_bytes > 0)
       out += fmt::format("  temporaries: {}B\n", perf::with_prefix(static_cast<double>(r.arena_bytes)));
     if (r.copied_bytes > 0)

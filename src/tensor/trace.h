@@ -70,6 +70,7 @@ struct Trace {
   // The function asked a recorded value for its shape or size: on any thread, and without a lock.
   std::atomic<bool> reads_shapes = false;
   bool ended = false;               // the function has returned
+  bool in_checkpoint = false;       // the function is inside one that is checkpointed
   std::vector<KernelCall> kernels;  // of value_and_grad(), in the order of their calls
 };
 

@@ -1,5 +1,6 @@
 #include "support/training_step.h"
 
+#include "ops/checkpoint.h"
 #include "ops/composites.h"
 #include "passes/graph/differentiate.h"
 
@@ -31,7 +32,10 @@ class Model {
     const Value wte = parameter("wte", {s_.vocabulary, s_.channels}),
                 wpe = parameter("wpe", {s_.time, s_.channels});
     Value x = computed(ops::embedding(wte, tokens) + wpe);
-    for (int i = 0; i < s_.layers; ++i) x = block(x, i);
+    for (int i = 0; i < s_.layers; ++i)
+      x = s_.checkpointed
+              ? ops::checkpoint_edge(block(ops::checkpoint_edge(x, ops::Edge::in, i), i), ops::Edge::out, i)
+              : block(x, i);
     const Value logits = ops::matmul(norm(x, "lnf"), ops::transpose(computed(wte), {1, 0}));
     return ops::cross_entropy(ops::cast(logits, DType::f32), targets);
   }

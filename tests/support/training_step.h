@@ -12,6 +12,7 @@ struct TrainingStep {
   Index batch = 4, time = 1024, channels = 768, heads = 12, vocabulary = 50304;
   // Operand type of the matmuls; parameters and their moments are f32.
   DType compute = DType::f32;
+  bool checkpointed = false;  // each layer is a call of checkpoint()
 };
 
 // Outputs: the loss, then each parameter, first and second moment after the step.

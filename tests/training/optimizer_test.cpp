@@ -9,6 +9,8 @@
 #include <cmath>
 #include <vector>
 
+#include "support/errors.h"
+
 namespace tilewright::nn {
 namespace {
 
@@ -90,6 +92,35 @@ TEST_F(OptimizerTest, AdamWIsItsLoop) {
                 const double first = m / (1 - std::pow(0.8, step)), second = v / (1 - std::pow(0.95, step));
                 p -= 0.02 * first / (std::sqrt(second) + 1e-8);
               }));
+}
+
+TEST_F(OptimizerTest, AdamWKeepsItsMomentsInTheTypeThatIsAskedFor) {
+  const Optimizer narrow = adamw({.beta2 = 0.95, .moments = DType::bf16});
+  for (const Pair& slot : narrow.init(first_).slots)
+    for (const Tensor& t : tensors_of(slot)) EXPECT_EQ(t.dtype(), DType::bf16);
+  const Trajectory got = ours(narrow, 0.01);
+  const Trajectory want = loop([&](double& p, double g, double& m, double& v, int step, bool decayed) {
+    const double first = m + (g - m) * 0.1, second = v + (g * g - v) * 0.05;
+    const double along = first / (std::sqrt(second / (1 - std::pow(0.95, step))) + 1e-8);
+    p = p * (1 - (decayed ? 0.01 * 0.01 : 0)) - 0.01 / (1 - std::pow(0.9, step)) * along;
+    m = round_to(DType::bf16, first), v = round_to(DType::bf16, second);
+  });
+  // Where f32 and doubles fall on two sides of a rounding, a step of 0.01 is off by 2⁻⁸ of itself; so are
+  // those behind it, ever less. The bound is that for a tenth of the steps.
+  constexpr double kBound = 0.1 * kSteps * 0.01 * 0x1p-8;
+  for (std::size_t i = 0; i < want.matrix.size(); ++i)
+    EXPECT_NEAR(got.matrix[i], want.matrix[i], kBound) << i;
+  for (std::size_t i = 0; i < want.bias.size(); ++i) EXPECT_NEAR(got.bias[i], want.bias[i], kBound) << i;
+  const Trajectory wide = ours(adamw({.beta2 = 0.95}), 0.01);
+  EXPECT_NE(got.matrix, wide.matrix) << "they are rounded";
+}
+
+TEST_F(OptimizerTest, MomentsThatWouldStandStillAreRefused) {
+  test::expect_says([] { adamw({.moments = DType::bf16}); },
+                    {"adamw: beta2 is 0.999 and moments are bf16", "at most 0.996", "optimizer_test.cpp:"});
+  test::expect_says([] { adamw({.beta2 = 0.95, .moments = DType::f16}); },
+                    {"adamw: moments in f16; f32 and bf16", "optimizer_test.cpp:"});
+  test::expect_says([] { muon({.others = {.moments = DType::bf16}}); }, {"muon: beta2 is 0.999"});
 }
 
 TEST_F(OptimizerTest, LionIsItsLoop) {

@@ -204,6 +204,9 @@ std::vector<CorpusEntry> user_program_entries() {
   };
   add("gpt2_training_step layers=12 B32 bf16",
       [] { return graph_of(test::TrainingStep{.layers = 12, .batch = 32, .compute = bf16}); });
+  add("gpt2_training_step layers=12 B32 bf16 checkpointed", [] {
+    return graph_of(test::TrainingStep{.layers = 12, .batch = 32, .compute = bf16, .checkpointed = true});
+  });
   add("llama_block B4 T2048 C2048 H16 bf16 gradients", [] {
     return llama_block(
         {.batch = 4, .time = 2048, .channels = 2048, .heads = 16, .wide = 5632, .gradients = true}, bf16);

@@ -23,5 +23,6 @@ void add_roofline(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_train(CLI::App& app);
 void add_train_report(CLI::App& train);
+void add_train_bytes(CLI::App& train);
 
 }  // namespace tilewright::tw

@@ -38,7 +38,7 @@ TEST(Explain, CompilesAGraphFileWithinAnAmountOfMemory) {
   const std::string file = work_folder() + "/scaled.tw";
   const Outcome within = run_tw("explain " + file + " --memory 1MiB --no-time");
   EXPECT_EQ(within.exit_code, 0) << within.output;
-  EXPECT_TRUE(contains(within.output, "memory budget: temporaries take 0.0 MB")) << within.output;
+  EXPECT_TRUE(contains(within.output, "memory: temporaries take 0.0 MB")) << within.output;
   const Outcome less = run_tw("explain " + file + " --memory 1KiB");
   EXPECT_NE(less.exit_code, 0);
   EXPECT_TRUE(contains(less.output, "memory_budget is 1024 bytes")) << less.output;

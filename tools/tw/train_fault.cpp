@@ -1,7 +1,6 @@
 // Where a training went wrong: its last steps again, one of them op by op.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/interrupt.h"
@@ -10,22 +9,16 @@
 namespace tilewright::tw {
 
 std::string TrainRun::batch_text(Index step) const {
-  constexpr std::size_t kShown = 12;  // rows
+  constexpr Index kShown = 12;  // rows
+  const Index part_rows = options_.recipe.rows / options_.parts;
   std::string places;
-  std::size_t rows = 0;
-  const auto length = static_cast<std::size_t>(options_.recipe.model.context);
-  for (const StepBatch& part : batch_of(step)) {
-    const std::vector<std::int32_t> tokens = part.tokens.to_vector<std::int32_t>();
-    for (std::size_t first = 0; first < tokens.size(); first += length) {
-      if (++rows > kShown) continue;
-      const auto row = tokens.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto found =
-          std::search(learnt_.begin(), learnt_.end(), row, row + static_cast<std::ptrdiff_t>(length));
-      places += fmt::format("{}{}", places.empty() ? "" : ", ", found - learnt_.begin());
-    }
-  }
-  return fmt::format("batch {} of seed {}: {} rows of {} bytes, from byte {}{} of the text on", step - 1,
-                     options_.seed, rows, length, places, rows > kShown ? ", …" : "");
+  Index rows = 0;
+  for (Index part = 0; part < options_.parts; ++part)
+    for (const Index place : data_.places(ctx_, part_rows, number_of(step, part)))
+      if (++rows <= kShown) places += fmt::format("{}{}", places.empty() ? "" : ", ", place);
+  return fmt::format("batch {} of seed {}: {} rows of {} {}s, from {} {}{} of {} on", step - 1, options_.seed,
+                     rows, options_.recipe.model.context, data_.unit, data_.unit, places,
+                     rows > kShown ? ", …" : "", data_.name);
 }
 
 TrainRun::Fault TrainRun::find_fault(Index step) {

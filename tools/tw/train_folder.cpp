@@ -48,7 +48,8 @@ TrainFolder TrainFolder::make(const std::string& path, const Settings& s) {
   TrainFolder folder(path, s);
   const Json json = {{"recipe", s.recipe},         {"small", s.small}, {"data", s.data},
                      {"precision", s.precision},   {"seed", s.seed},   {"steps", s.steps},
-                     {"accumulate", s.accumulate}, {"rate", s.rate}};
+                     {"accumulate", s.accumulate}, {"rate", s.rate},   {"ema", s.ema},
+                     {"moments", s.moments}};
   write_file(settings_file(path), json.dump(2) + "\n");
   return folder;
 }
@@ -68,7 +69,9 @@ TrainFolder::Settings read_settings(const std::string& path) {
             .seed = json.at("seed"),
             .steps = json.at("steps"),
             .accumulate = json.at("accumulate"),
-            .rate = json.at("rate")};
+            .rate = json.at("rate"),
+            .ema = json.value("ema", 0.0),
+            .moments = json.value("moments", "f32")};
   } catch (const Json::exception& error) {
     throw Error(fmt::format("{}: {}", file, error.what()));
   }

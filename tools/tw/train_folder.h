@@ -17,6 +17,8 @@ class TrainFolder {
     Index steps = 0;
     Index accumulate = 1;
     double rate = 0;  // the largest learning rate
+    double ema = 0;   // the decay of the average; 0: none
+    std::string moments = "f32";
   };
   // Throws Error where the folder is there and not empty, or cannot be written.
   static TrainFolder make(const std::string& path, const Settings& settings);

@@ -28,15 +28,16 @@ Json to_json(const TrainReport& r) {
           {"tokens_per_s", r.tokens_per_s},
           {"mfu", r.mfu},
           {"seconds", r.seconds},
-          {"peak_bytes", r.peak_bytes}};
+          {"peak_bytes", r.peak_bytes},
+          {"loader_wait", r.loader_wait}};
 }
 
 std::string to_text(const TrainReport& r) {
   return fmt::format(
       "step {:5}  train {:.4f}  val {:.4f}  best {:.4f}  norm {:6.3f}  rate {:.2e}  {:8.0f} tokens/s  mfu "
-      "{:4.1f} %  {:.1f} s\n",
+      "{:4.1f} %  {:.1f} s{}\n",
       r.step, r.train_loss, r.val_loss, r.best_val_loss, r.grad_norm, r.learning_rate, r.tokens_per_s,
-      100 * r.mfu, r.seconds);
+      100 * r.mfu, r.seconds, loader_text(r.loader_wait));
 }
 
 // NaN has no sign.
@@ -61,10 +62,10 @@ std::string TrainLoop::progress_text() {
   const auto tokens_left =
       static_cast<double>((last - training_.step()) * options_.recipe.rows * options_.recipe.model.context);
   return fmt::format(
-      "step {} of {}, loss {:.3f}, {:.0f} tokens/s, mfu {:.1f} %, {}B, norm {:.3f}, rate {:.2e}, {}",
+      "step {} of {}, loss {:.3f}, {:.0f} tokens/s, mfu {:.1f} %, {}B, norm {:.3f}, rate {:.2e}, {}{}",
       training_.step(), last, r.train_loss, r.tokens_per_s, 100 * r.mfu,
       perf::with_prefix(static_cast<double>(r.peak_bytes)), r.grad_norm, r.learning_rate,
-      time_left_text(tokens_left / r.tokens_per_s));
+      time_left_text(tokens_left / r.tokens_per_s), loader_text(r.loader_wait));
 }
 
 void TrainLoop::stop_at_fault(const std::string& what, Index step) {

@@ -199,7 +199,8 @@ TrainedRun read_trained(const std::string& folder) {
                            .tokens_per_s = number("tokens_per_s"),
                            .mfu = number("mfu"),
                            .seconds = number("seconds"),
-                           .peak_bytes = j.value("peak_bytes", std::size_t{0})});
+                           .peak_bytes = j.value("peak_bytes", std::size_t{0}),
+                           .loader_wait = j.value("loader_wait", 0.0)});
   }
   if (run.reports.empty()) throw Error(fmt::format("{} has no report yet", folder));
   return run;
@@ -213,6 +214,8 @@ Named settings_of(const TrainedRun& run) {
           {"learning rate, at most", fmt::format("{:g}", s.rate)},
           {"steps", fmt::format("{}", s.steps)},
           {"micro-batches of a step", fmt::format("{}", s.accumulate)},
+          {"moments", s.moments},
+          {"decay of the average", s.ema > 0 ? fmt::format("{:g}", s.ema) : "no average"},
           {"seed", fmt::format("{}", s.seed)}};
 }
 

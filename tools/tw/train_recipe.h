@@ -10,9 +10,12 @@
 namespace tilewright::tw {
 
 struct TrainRecipe {
+  enum class Reads : unsigned char { text, shards };
   std::string name;
-  nn::GPT2Config model;  // but for the vocabulary, which is the text's
+  Reads reads = Reads::text;
+  nn::GPT2Config model;  // its vocabulary: of a text that of its bytes, of shards the most that it may be
   Index rows = 0;        // of a batch
+  Index parts = 1;       // that a batch is computed in, unless --accumulate says another number
   double dropout = 0;
   nn::ScheduleOptions schedule;
   nn::AdamWOptions optimizer;
@@ -21,8 +24,14 @@ struct TrainRecipe {
   Index validation_batches = 0;
 };
 
-// The character model of a page of text (6 layers, 384 wide, 256 bytes of context), or its small form for two
-// cores (4 layers, 128 wide, 64 bytes). Throws Error for a name that no recipe has.
+// By its name, or in its small form, for two cores:
+//   char  the character model of a page of text (6 layers, 384 wide, 256 bytes of context); small: 4 layers,
+//         128 wide, 64 bytes
+//   gpt2  GPT-2 of 124 million parameters (Radford et al., 2019), with the batches and the schedule of
+//   GPT-3's
+//         model of that size (Brown et al., arXiv 2005.14165, table 2.1); small: 4 layers, 128 wide, 128
+//         tokens
+// Throws Error for a name that no recipe has.
 TrainRecipe train_recipe(const std::string& name, bool small);
 
 }  // namespace tilewright::tw

@@ -3,13 +3,14 @@
 
 #include <tilewright/formats/safetensors.h>
 #include <tilewright/nn/host_copy.h>
-#include <tilewright/nn/text_data.h>
+#include <tilewright/nn/prefetch.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tw/train_cost.h"
+#include "tw/train_data.h"
 #include "tw/train_step.h"
 #include "tw/train_watch.h"
 
@@ -24,6 +25,7 @@ struct TrainReport {
   double mfu = 0;              // of these, see TrainCost
   double seconds = 0;          // of the training, compiling and validation included
   std::size_t peak_bytes = 0;  // of the device's memory, in this process
+  double loader_wait = 0;      // the share of these steps' time in which there was no batch, see LoaderWatch
 };
 
 class TrainRun {
@@ -31,13 +33,16 @@ class TrainRun {
   struct Options {
     TrainRecipe recipe;
     std::uint64_t seed = 1337;
-    Precision precision = Precision::f32;  // of products; parameters and moments are f32
+    Precision precision = Precision::f32;  // of products; parameters are f32
     Index parts = 1;                       // micro-batches of a step
     std::int64_t memory_budget = 0;        // bytes that a step may hold; 0: any number
+    double ema = 0;                        // the decay of an average that is validated and writes; 0: none
   };
-  // A new model of the text's bytes; nine tenths of the text are learnt, the rest validates. Throws Error
-  // where the text is too short for the recipe, and where a batch has no such parts.
-  TrainRun(Context& ctx, Options options, const std::string& text);
+  // A new model of the data's tokens. Throws Error where a batch has no such parts. It stays where it is: a
+  // thread makes its batches.
+  TrainRun(Context& ctx, Options options, TrainData data);
+  TrainRun(const TrainRun&) = delete;
+  TrainRun& operator=(const TrainRun&) = delete;
 
   Index step() const { return step_; }
   const TrainCost& cost() const { return cost_; }
@@ -51,20 +56,22 @@ class TrainRun {
   TrainReport glance();
   // The same with it: of all steps, whose results were read.
   TrainReport report();
-  // What the model writes behind `prompt`: bytes drawn by their probabilities.
-  std::string write(const std::string& prompt, Index bytes);
+  // Whether its tokens are bytes, which write() can write.
+  bool writes() const { return data_.bytes.has_value(); }
+  // What the model writes behind the text's first byte: bytes drawn by their probabilities.
+  std::string write(Index bytes);
 
   // Copies the state to the host's memory, where nobody reads the copy before any more.
   std::shared_ptr<const nn::HostCopy> keep();
   const TrainState& state() const { return state_; }
   // What a checkpoint says of itself, and takes up again: to the bit what the training would have been
-  // without the interruption. resume() throws Error where it was of another recipe or another text.
+  // without the interruption. resume() throws Error where it was of another recipe or other data.
   Metadata words() const;
   void resume(const TrainState& state, const Metadata& words, Index step);
   // `seconds` of a training that was interrupted.
   void add_seconds(double seconds) { began_s_ -= seconds; }
 
-  // What a step learnt from, and where that stands in the text.
+  // What a step learnt from, and where that stands in the data.
   std::string batch_text(Index step) const;
   // The first step up to this one whose results or next state are not finite, and the operation of it that
   // made them so: goes back to the last keep(), and computes the steps from there again. It is not to be
@@ -76,15 +83,19 @@ class TrainRun {
   Fault find_fault(Index step);
 
  private:
+  std::uint64_t number_of(Index step, Index part) const;
+  // A part's batch with its key.
+  StepBatch part_of(const nn::Batch& batch, std::uint64_t number) const;
   std::vector<StepBatch> batch_of(Index step) const;
+  std::vector<StepBatch> next_batch();
   Tensor rate_of(Index step) const;
   Tensor validation_loss();
+  // What is validated, and writes.
+  const nn::GPT2& judged() const { return state_.average ? *state_.average : state_.model; }
   double tokens_per_step() const;
   Context& ctx_;
   Options options_;
-  std::string text_hash_;
-  nn::ByteVocabulary vocabulary_;
-  std::vector<std::int32_t> learnt_, held_back_;
+  const TrainData data_;
   TrainState state_;
   TrainCost cost_;
   std::shared_ptr<nn::HostCopy> kept_ = std::make_shared<nn::HostCopy>();
@@ -99,9 +110,11 @@ class TrainRun {
   double began_s_ = 0, reported_s_ = 0, read_s_ = 0;
   Index reported_step_ = 0;
   double tokens_per_s_ = 0;  // as it was known last
+  LoaderWatch loader_watch_;
   std::optional<TrainStep> one_step_;
   std::optional<Compiled<Tensor(nn::GPT2, Tensor, Tensor)>> validate_;
   std::optional<Compiled<Tensor(nn::GPT2, Tensor)>> logits_;
+  std::optional<nn::Prefetch> loader_;  // from the next step on; its thread uses what stands before it
 };
 
 }  // namespace tilewright::tw

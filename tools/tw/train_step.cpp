@@ -11,7 +11,7 @@ namespace {
 struct Parts {
   nn::Optimizer optimizer;
   Index heads = 0;
-  double most_norm = 0, dropout = 0;
+  double most_norm = 0, dropout = 0, ema = 0;
 
   // The loss and its gradient; in f16 both are those of the scaled loss.
   std::pair<Tensor, nn::GPT2> gradient(const nn::GPT2& model, const std::optional<nn::LossScale>& scale,
@@ -29,7 +29,9 @@ struct Parts {
     const auto moved = [&](const nn::GPT2& slopes) {
       const auto [clipped, norm] = nn::clip_by_global_norm(slopes, most_norm);
       const auto [model, moments] = optimizer.update(s.model, clipped, s.optimizer, rate);
-      return std::pair{norm, TrainState{model, moments, s.scale}};
+      TrainState next{model, moments, s.scale, s.average};
+      if (s.average) next.average = nn::ema(*s.average, model, ema);
+      return std::pair{norm, std::move(next)};
     };
     if (!s.scale) {
       const auto [norm, next] = moved(gradient);
@@ -55,25 +57,27 @@ StepBatch joined(const std::vector<StepBatch>& parts) {
 
 }  // namespace
 
-TrainStep::TrainStep(const TrainRecipe& recipe, Precision precision, Index count, std::int64_t memory_budget)
-    : precision_(precision) {
+TrainStep::TrainStep(const TrainRecipe& recipe, const Options& how) : precision_(how.precision) {
   const Parts parts{.optimizer = nn::adamw(recipe.optimizer),
                     .heads = recipe.model.heads,
                     .most_norm = recipe.most_norm,
-                    .dropout = recipe.dropout};
+                    .dropout = recipe.dropout,
+                    .ema = how.ema};
   whole_ = [parts](const TrainState& s, const Tensor& tokens, const Tensor& targets, const Tensor& rate,
                    const Tensor& key) {
     const auto [value, gradient] = parts.gradient(s.model, s.scale, tokens, targets, key);
     return parts.update(s, value, gradient, rate);
   };
   // Deterministic: what is resumed has the bits of what was not interrupted.
-  const CompileOptions options{
-      .precision = precision, .deterministic = true, .donate = {0}, .memory_budget = memory_budget};
-  if (count == 1) {
+  const CompileOptions options{.precision = how.precision,
+                               .deterministic = true,
+                               .donate = {0},
+                               .memory_budget = how.memory_budget};
+  if (how.parts == 1) {
     compiled_.emplace(whole_, options);
     return;
   }
-  const double share = 1 / static_cast<double>(count);
+  const double share = 1 / static_cast<double>(how.parts);
   add_.emplace(
       [parts, share](const Sum& sum, const nn::GPT2& model, const std::optional<nn::LossScale>& scale,
                      const Tensor& tokens, const Tensor& targets, const Tensor& key) {

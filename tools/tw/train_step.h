@@ -18,7 +18,8 @@ struct TrainState {
   nn::GPT2 model;
   nn::OptimizerState<nn::GPT2> optimizer;
   std::optional<nn::LossScale> scale;  // of f16
-  TILEWRIGHT_FIELDS(model, optimizer, scale)
+  std::optional<nn::GPT2> average;     // of the models of all steps, which is validated in their place
+  TILEWRIGHT_FIELDS(model, optimizer, scale, average)
 };
 
 // What a step learns from, or a part of it.
@@ -29,9 +30,13 @@ struct StepBatch {
 
 class TrainStep {
  public:
-  // `precision`: of the products. `parts`: micro-batches of a step. `memory_budget`: bytes that it may hold;
-  // 0: any number.
-  TrainStep(const TrainRecipe& recipe, Precision precision, Index parts, std::int64_t memory_budget = 0);
+  struct Options {
+    Precision precision = Precision::f32;  // of products
+    Index parts = 1;                       // micro-batches of a step
+    std::int64_t memory_budget = 0;        // bytes that it may hold; 0: any number
+    double ema = 0;                        // the decay of the average, where a state has one
+  };
+  TrainStep(const TrainRecipe& recipe, const Options& options);
 
   struct Done {
     Tensor loss, norm;  // f32[]: the mean of all parts, and the gradient's norm before it is clipped

@@ -164,6 +164,69 @@ TEST_F(Train, AccumulationIsTheSameTraining) {
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i], whole[i], 1e-4);
 }
 
+TEST_F(Train, AnAverageOfTheWeightsIsValidatedKeptAndResumed) {
+  const auto reports = [&](const std::string& more) {
+    std::vector<Json> found;
+    std::istringstream lines(run_tw(arguments(16) + "--json " + more).output);
+    for (std::string line; std::getline(lines, line);) found.push_back(Json::parse(line));
+    return found;
+  };
+  const std::vector<Json> plain = reports(""), averaged = reports("--ema 0.9 --out whole");
+  ASSERT_EQ(plain.size(), 8U);
+  ASSERT_EQ(averaged.size(), 8U);
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_EQ(averaged[i]["train_loss"], plain[i]["train_loss"]) << "the training is the same";
+    // The average is behind the weights, whose loss falls.
+    EXPECT_GT(averaged[i]["val_loss"].get<double>(), plain[i]["val_loss"].get<double>());
+  }
+  EXPECT_LT(averaged.back()["val_loss"].get<double>(), averaged.front()["val_loss"].get<double>());
+  // The last two checkpoints are of steps 14 and 16: without the newer one the training goes on from there.
+  const std::string last = "whole/step-00000016.safetensors", ended = read_work_file(last);
+  fs::remove(path(last));
+  const Outcome rest = run_tw("train char --resume whole --sample 0 --quiet");
+  EXPECT_EQ(rest.exit_code, 0) << rest.output;
+  EXPECT_TRUE(read_work_file(last) == ended);
+  EXPECT_TRUE(contains(ended.substr(0, 20000), "average.wte.weight"));
+}
+
+TEST_F(Train, NarrowMomentsTakeHalfOfTheirBytes) {
+  const auto trained = [&](const std::string& more) {
+    const Outcome outcome = run_tw(arguments(16) + "--json " + more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+    return Json::parse(outcome.output.substr(outcome.output.rfind('\n', outcome.output.size() - 2) + 1));
+  };
+  const Json wide = trained("--out whole"), narrow = trained("--moments bf16 --out run");
+  EXPECT_NEAR(narrow["val_loss"].get<double>(), wide["val_loss"].get<double>(), 0.05);
+  // Eight of 12 bytes a parameter are left.
+  const auto size = [&](const std::string& folder) {
+    return static_cast<double>(fs::file_size(path(folder + "/step-00000016.safetensors")));
+  };
+  EXPECT_NEAR(size("run") / size("whole"), 8.0 / 12, 0.01);
+  const Outcome rest = run_tw("train char --resume run --sample 0 --quiet");
+  EXPECT_EQ(rest.exit_code, 0) << rest.output;
+}
+
+TEST_F(Train, BytesOfAParameterAreThoseOfTheTypes) {
+  const Outcome outcome = run_tw("train bytes --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
+  const Json recipes = Json::parse(outcome.output);
+  // The published sums of mixed precision with f32, and of DeepSeek-V3's types (arXiv 2412.19437, 3.3).
+  ASSERT_EQ(recipes.size(), 3U);
+  const double wanted[] = {20, 16, 15};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Json& r = recipes[i];
+    EXPECT_NEAR(r["total"].get<double>(), wanted[i], 0.01 * wanted[i]) << r;
+    EXPECT_EQ(r["planned"].get<double>(), wanted[i]);
+    double sum = 0;
+    for (const char* part : {"weights", "masters", "gradient", "sum", "moments"})
+      sum += r[part].get<double>();
+    EXPECT_NEAR(sum, r["total"].get<double>(), 0.01 * wanted[i]) << r;
+    EXPECT_LT(r["last_loss"].get<double>(), r["first_loss"].get<double>() - 0.5) << "it learns: " << r;
+  }
+  const Outcome table = run_tw("train bytes");
+  EXPECT_TRUE(contains(table.output, "fp8 weights, bf16 moments")) << table.output;
+}
+
 TEST_F(Train, LessMemoryIsTheSameTraining) {
   const auto trained = [&](const std::string& more) {
     std::istringstream lines(run_tw(arguments(6) + "--json " + more).output);
@@ -238,13 +301,16 @@ TEST_F(Train, MistakesSayWhatToDo) {
   const std::pair<std::string, std::string> cases[] = {
       {"train", "a recipe is wanted"},
       {"train char --data text.txt --small --accumulate 5", "batches of 12 rows, which that does not divide"},
-      {"train char", "--data FILE says what to learn from"},
+      {"train char", "--data says what to learn from"},
       {"train char --data none.txt", "none.txt"},
       {"train char --data short.txt --small", "the text has 9 bytes"},
       {"train word --data text.txt", "there is no recipe 'word'"},
       {"train char --data text.txt --small --precision f8", "there is no precision 'f8'"},
       {"train char --data text.txt --small --out full", "--resume full goes on with it"},
       {"train char --resume full", "full is no folder of a training"},
+      {"train char --data text.txt --small --moments f16", "--moments f16: they can be f32"},
+      {"train char --data text.txt --small --ema 1",
+       "a decay of 1; it is a number between 0 and 1, such as 0.999"},
       {"train char --resume nowhere", "nowhere is no folder of a training"},
   };
   for (const auto& [arguments, said] : cases) {

@@ -1,4 +1,4 @@
-// Running mean and deviation of losses.
+// Running mean and deviation of losses; seconds without a batch.
 #include "tw/train_watch.h"
 
 #include <fmt/format.h>
@@ -29,6 +29,15 @@ std::string to_string(const LossWatch::Spike& spike) {
       "step {}: the loss is {:.4g}, a spike: above {:.4g}, which is the running mean of {:.4g} and {:.0f} "
       "deviations, at least {:.0f} % more",
       spike.at.step, spike.at.loss, spike.bound, spike.mean, LossWatch::kDeviations, 100 * LossWatch::kShare);
+}
+
+double LoaderWatch::share(double seconds) const {
+  return seconds > 0 ? std::clamp((waited_s_ - computed_s_) / seconds, 0.0, 1.0) : 0;
+}
+
+std::string loader_text(double share) {
+  return share < LoaderWatch::kShown ? ""
+                                     : fmt::format(", {:.0f} % of the time waiting for batches", 100 * share);
 }
 
 }  // namespace tilewright::tw

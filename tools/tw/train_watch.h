@@ -1,4 +1,5 @@
-// What losses tell while a training runs: that one is no number, and that one is a spike.
+// What tells, while a training runs, that a loss is no number, that one is a spike, and that batches come too
+// slowly.
 #pragma once
 
 #include <tilewright/base/shape.h>
@@ -36,5 +37,24 @@ class LossWatch {
 };
 // "step 412: the loss is 5.1, a spike: above 2.3, …".
 std::string to_string(const LossWatch::Spike& spike);
+
+// Whether batches are made as fast as they are learnt from. Waiting for one costs nothing while the device
+// still has steps to compute: what was waited for those is taken off.
+class LoaderWatch {
+ public:
+  // A part of the steps' time that is told in the progress line (chosen).
+  static constexpr double kShown = 0.1;
+
+  void waited(double seconds) { waited_s_ += seconds; }
+  // So long the training waited for the device.
+  void computed(double seconds) { computed_s_ += seconds; }
+  // The part of `seconds` in which nothing was done for want of a batch, from 0 to 1.
+  double share(double seconds) const;
+
+ private:
+  double waited_s_ = 0, computed_s_ = 0;
+};
+// ", 34 % of the time waiting for batches"; empty where that is less than LoaderWatch::kShown.
+std::string loader_text(double share);
 
 }  // namespace tilewright::tw

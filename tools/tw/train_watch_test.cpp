@@ -1,4 +1,4 @@
-// What is a spike, and what is none.
+// What is a spike, and what is none; when batches come too slowly.
 #include "tw/train_watch.h"
 
 #include <gtest/gtest.h>
@@ -36,6 +36,23 @@ TEST(LossWatch, TheFirstStepsAreNoSpikes) {
   LossWatch watch;
   for (Index step = 1; step <= LossWatch::kFirst; ++step)
     EXPECT_FALSE(watch.add({step, step % 2 == 0 ? 10.0 : 1.0, 1}));
+}
+
+TEST(LoaderWatch, CountsTheTimeInWhichNothingWasDone) {
+  LoaderWatch watch;
+  EXPECT_EQ(watch.share(0), 0);
+  watch.waited(3);
+  EXPECT_DOUBLE_EQ(watch.share(10), 0.3);
+  EXPECT_EQ(watch.share(2), 1);
+  watch.computed(2);  // the device had so much left to do meanwhile
+  EXPECT_DOUBLE_EQ(watch.share(10), 0.1);
+  watch.computed(2);
+  EXPECT_EQ(watch.share(10), 0);
+}
+
+TEST(LoaderWatch, TheProgressLineSaysWhenTheLoaderStarvesIt) {
+  EXPECT_EQ(loader_text(0.02), "");
+  EXPECT_EQ(loader_text(0.337), ", 34 % of the time waiting for batches");
 }
 
 }  // namespace

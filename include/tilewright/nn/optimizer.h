@@ -14,7 +14,8 @@
 namespace tilewright::nn {
 
 // What an optimizer remembers of parameters that are a tree P: how many steps it has made, f32[], and for
-// each of its slots (moments, say) a tensor for each parameter, in f32.
+// each of its slots (moments, say) a tensor for each parameter, in f32 unless the optimizer's options say
+// otherwise.
 template <class P>
 struct OptimizerState {
   Tensor steps;
@@ -127,9 +128,14 @@ struct AdamWOptions {
   double epsilon = 1e-8;
   double weight_decay = 0.01;
   ParameterFilter decayed = matrices();
+  // What both moments are stored in, f32 or bf16: 8 or 4 bytes a parameter. They are computed in f32 and
+  // rounded once a step.
+  DType moments = DType::f32;
 };
-// The optimizer AdamW, as its options say.
-Optimizer adamw(AdamWOptions options = {});
+// The optimizer AdamW, as its options say. Throws Error where moments are of another type, and where they are
+// bf16 and a beta is so near 1 (above 0.996) that its average no longer falls: what it moves by in a step is
+// rounded away.
+Optimizer adamw(AdamWOptions options = {}, const Location& where = Location::current());
 
 // The sign of a mix of momentum and gradient (Chen et al., arXiv 2302.06675).
 struct LionOptions {
@@ -148,11 +154,11 @@ struct MuonOptions {
   double weight_decay = 0.1;
   int iterations = 5;
   ParameterFilter orthogonal = hidden_matrices();
-  AdamWOptions others = {};
+  AdamWOptions others = {};   // its `moments` are those of the others alone
   double rate_of_others = 1;  // times the rate
 };
-// The optimizer Muon beside AdamW, as its options say.
-Optimizer muon(MuonOptions options = {});
+// The optimizer Muon beside AdamW, as its options say. Throws Error as adamw() for `others`.
+Optimizer muon(MuonOptions options = {}, const Location& where = Location::current());
 
 // Second moments of a matrix as those of its rows and columns, steps in proportion to a parameter's own size,
 // rate at most 1/√steps of it (Shazeer and Stern, arXiv 1804.04235, as torch.optim.Adafactor).

@@ -13,6 +13,7 @@
 //   56  u64      the low half of XXH3-128 of the 56 bytes before
 #pragma once
 
+#include <tilewright/base/hash.h>
 #include <tilewright/tensor/tensor.h>
 
 #include <cstdint>
@@ -36,6 +37,8 @@ class TokenShards {
   Index vocabulary() const;                         // every token is below
   std::optional<std::int32_t> end_of_text() const;  // what stands behind each document
   Index documents() const;                          // end-of-text tokens in all
+  // Tells shards from others without reading them: made of what the files' headers say, checksums among it.
+  Hash128 checksum() const;
   // Tokens first … first + count - 1. Throws Error where they are not all there, and on a token past the
   // vocabulary, with its file and place.
   std::vector<std::int32_t> read(Index first, Index count, const Location& where = Location::current()) const;

@@ -1,6 +1,7 @@
 // Priority fusion over pairs of groups.
 #include "passes/fuse/merge_groups.h"
 
+#include "passes/fuse/checkpoints.h"
 #include "passes/fuse/group_maker.h"
 #include "passes/fuse/group_order.h"
 #include "passes/fuse/saving.h"
@@ -55,6 +56,7 @@ class Fuser {
             std::any_of(again_.begin(), again_.end(),
                         [&](NodeId id) { return graph_.node(id).op->kind == OpClass::matmul; })),
         values_(graph_, again_),
+        calls_(checkpointed_calls(graph_)),
         group_of_(static_cast<std::size_t>(graph_.size()), -1) {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (!values_.has(id)) continue;
@@ -199,8 +201,13 @@ class Fuser {
     return bytes_read(a, b, true) < kLittle * kept;
   }
 
+  // The checkpointed call that computes a group, 0 for none.
+  int call_of(const State& g) const { return calls_.empty() ? 0 : calls_[index(g.nodes.front())]; }
+
   Trial try_merge(const Pair& pair) const {
     const State &a = groups_[index(pair.first)], &b = groups_[index(pair.second)];
+    // Launched again, a kernel of both would want what both read.
+    if (call_of(a) != call_of(b)) return {Refusal::keeps_memory, 0};
     if (a.nodes.size() + b.nodes.size() > kMostExprs) return {Refusal::too_long, 0};
     if (closes_cycle(pair)) return {Refusal::would_cycle, 0};
     if (keeps_memory(pair)) return {Refusal::keeps_memory, 0};
@@ -468,6 +475,7 @@ class Fuser {
   const std::set<NodeId> again_;
   const bool computes_products_again_;
   const GroupMaker values_;
+  const std::vector<int> calls_;  // of checkpoint(), by node
   std::vector<int> group_of_;
   bool epilogue_reductions_ = false;        // of products' tiles are tried
   std::map<NodeId, std::set<int>> copies_;  // of what was duplicated: the groups that compute it

@@ -2,11 +2,11 @@
 #include "passes/plan/fit_memory.h"
 
 #include "passes/plan/kernel_prices.h"
-#include "passes/plan/repeat_launches.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -65,7 +65,9 @@ Compiled with_steps(const Compiled& compiled, const RepeatingPlan& plan) {
 
 }  // namespace
 
-MemoryFit fit_memory(Compiled& compiled, Index bytes, const std::function<void(Compiled&)>& place) {
+MemoryFit fit_memory(Compiled& compiled, const MemoryWish& wish,
+                     const std::function<void(Compiled&)>& place) {
+  const Index bytes = wish.bytes.value_or(std::numeric_limits<Index>::max());
   MemoryFit fit{.asked = bytes};
   const auto placed = [&](const RepeatingPlan& plan) {
     Compiled out = with_steps(compiled, plan);
@@ -78,11 +80,12 @@ MemoryFit fit_memory(Compiled& compiled, Index bytes, const std::function<void(C
     const auto of = tile::view_uses(kernel);
     kernels.emplace_back(of.begin(), of.end());
   }
-  std::vector<RepeatingPlan> tried = {repeating(compiled)};
-  Compiled best = placed(tried[0]);
+  LaunchRepeater repeater(repeating(compiled), std::move(kernels));
+  Compiled best = placed(repeater.plan());
   fit.bytes_before = best.plan.arena_bytes;
+  if (repeater.give_up_checkpointed(wish.checkpointed)) best = placed(repeater.plan());
+  std::vector<RepeatingPlan> tried = {repeater.plan()};
   std::size_t taken = 0;
-  LaunchRepeater repeater(tried[0], std::move(kernels));
   while (best.plan.arena_bytes > bytes) {
     // What is alive at once is less than what has a place, and more where temporaries share one: it is asked
     // for in the same proportion.

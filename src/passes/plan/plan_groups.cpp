@@ -2,9 +2,11 @@
 // launches.
 #include "passes/plan/plan_groups.h"
 
+#include "ops/checkpoint.h"
 #include "ops/rows.h"
 #include "ops/stored_rows.h"
 #include "passes/emit/lower.h"
+#include "passes/fuse/checkpoints.h"
 #include "passes/plan/fit_memory.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/shared_numbers.h"
@@ -38,6 +40,7 @@ class PlanWriter {
       : out_(compiled),
         graph_(compiled.graph),
         options_(options),
+        calls_(checkpointed_calls(graph_)),
         plans_(std::exchange(compiled.fusion.plans, nullptr)) {
     if (plans_ == nullptr || !(plans_->target() == target)) plans_ = std::make_shared<GroupPlans>(target);
     for (const ir::Node& n : graph_.nodes()) {
@@ -69,6 +72,19 @@ class PlanWriter {
       out_.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = to, .from = from});
     // A tuner compares kernels with their variants, which have the numbers inside.
     if (!options_.variants) share_numbers(out_.plan);
+  }
+
+  // What checkpoint(f) wants to be made again.
+  CheckpointedLaunches checkpointed() const {
+    CheckpointedLaunches out;
+    if (calls_.empty()) return out;
+    out.calls = kernel_calls_;
+    for (const ir::Node& n : graph_.nodes()) {
+      if (!ops::is_edge(n, ops::Edge::out)) continue;
+      const auto buffer = buffer_of_.find(storage_node(graph_, n.operands[0]));
+      if (buffer != buffer_of_.end()) out.results.insert(buffer->second);
+    }
+    return out;
   }
 
  private:
@@ -243,6 +259,10 @@ class PlanWriter {
       out_.plan.kernels.push_back(std::move(k.kernel));
       if (!note.empty()) k.note += (k.note.empty() ? "" : "; ") + note;
       out_.kernels.push_back({g.nodes, cost, std::move(k.note)});
+      if (!calls_.empty()) {
+        const NodeId made = g.outputs.empty() ? g.nodes.front() : g.outputs.front();
+        kernel_calls_.push_back(calls_[static_cast<std::size_t>(made)]);
+      }
       out_.variants.push_back(std::exchange(lowered.variants, {}));
       out_.plan.steps.push_back(std::move(step));
     }
@@ -252,8 +272,10 @@ class PlanWriter {
   Compiled& out_;
   const ir::Graph& graph_;
   const PlanOptions options_;
-  std::set<NodeId> stored_;  // by groups
-  std::set<NodeId> copied_;  // what blocks are placed in
+  const std::vector<int> calls_;   // of checkpoint(), by node
+  std::vector<int> kernel_calls_;  // the same, by kernel
+  std::set<NodeId> stored_;        // by groups
+  std::set<NodeId> copied_;        // what blocks are placed in
   std::map<NodeId, int> buffer_of_;
   std::map<NodeId, OpClass> read_from_memory_;  // what products and gathers read, and by which of them
   std::map<NodeId, std::pair<NodeId, Index>> part_of_;  // what lies in another value's buffer: it, and where
@@ -271,16 +293,20 @@ Compiled plan_groups(ir::Graph graph, Fusion fusion, const tile::Target& target,
   out.target = target;
   out.graph = std::move(graph);
   out.fusion = std::move(fusion);
-  PlanWriter(out, target, options).run();
+  PlanWriter writer(out, target, options);
+  writer.run();
   const auto place = [&target](Compiled& compiled) {
     merge_copied_temporaries(compiled.plan, compiled.variants);
     reuse_large_temporaries(compiled.plan, compiled.variants, target);
     plan_memory(compiled.plan);
   };
-  if (options.arena_bytes)
-    out.memory = fit_memory(out, *options.arena_bytes, place);
-  else
+  const MemoryWish wish{.bytes = options.arena_bytes, .checkpointed = writer.checkpointed()};
+  if (!wish.bytes && wish.checkpointed.calls.empty()) {
     place(out);
+    return out;
+  }
+  const MemoryFit fit = fit_memory(out, wish, place);
+  if (wish.bytes || fit.repeated > 0) out.memory = fit;
   return out;
 }
 

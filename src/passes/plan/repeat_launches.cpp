@@ -1,4 +1,4 @@
-// Launches that make a given-up temporary again, and the search for the one that costs least.
+// Launches that make given-up temporaries again, and the search for the one that costs least.
 #include "passes/plan/repeat_launches.h"
 
 #include <algorithm>
@@ -51,6 +51,20 @@ class Recipes {
     if (here > lives_.peak_bytes() - wanted_ / 4) return std::nullopt;
     return recipe_;
   }
+  // For what a call of a checkpointed function made, of which `wanted` is read from step `at` on. What else
+  // the launches read is kept for them. Nothing where none can be made again.
+  std::optional<Recipe> of_call(int at, std::set<int> wanted, std::set<int> made) {
+    recipe_ = {.at = at};
+    call_ = CallMakes{std::move(made), std::move(wanted)};
+    for (const int b : std::set<int>(call_->wanted)) {
+      const Recipe before = recipe_;
+      if (add(b)) continue;
+      recipe_ = before;
+      call_->wanted.erase(b);
+    }
+    if (recipe_.remade.empty()) return std::nullopt;
+    return recipe_;
+  }
   // What is no longer alive where most bytes are.
   Index net_bytes() const {
     Index net = given_up();
@@ -85,7 +99,7 @@ class Recipes {
     if (!lives_.is_made_at_once(buffer) || lives_.life(buffer).last_write >= recipe_.at) return false;
     for (const int s : lives_.life(buffer).writers) {
       if (!recipe_.steps.insert(s).second) continue;
-      if (recipe_.steps.size() > kMostSteps) return false;
+      if (recipe_.steps.size() > kMostSteps && !call_) return false;
       recipe_.us += plan_.steps[place_of(s)].us;
       for (const auto& [other, use] : lives_.of_step(s)) {
         if (use.written) {
@@ -106,7 +120,10 @@ class Recipes {
     if (lives_.is_input(buffer)) return true;
     const PlanLives::Life& life = lives_.life(buffer);
     if (life.last_write >= recipe_.at) return false;
-    if (!lives_.is_temporary(buffer) || life.last >= recipe_.at) return true;
+    if (!lives_.is_temporary(buffer)) return true;
+    if (call_ && call_->all.count(buffer) == 0) return true;
+    if (life.last >= recipe_.at) return !call_ || call_->wanted.count(buffer) == 0;
+    if (call_) return false;
     const Index own = lives_.bytes(buffer);
     const bool small = own <= wanted_ / 8;
     if (!small && lives_.most_alive(life.last + 1, recipe_.at) + own > lives_.peak_bytes() - wanted_ / 2)
@@ -119,6 +136,10 @@ class Recipes {
   const PlanLives& lives_;
   Recipe recipe_;
   Index wanted_ = 0;
+  struct CallMakes {
+    std::set<int> all, wanted;  // buffers
+  };
+  std::optional<CallMakes> call_;
 };
 
 // Each temporary at most this often: what is made again may be given up once more, but not without end.
@@ -151,6 +172,47 @@ bool LaunchRepeater::give_up_one() {
   if (!best) return false;
   apply(best->second, lives);
   return true;
+}
+
+bool LaunchRepeater::give_up_checkpointed(const CheckpointedLaunches& launches) {
+  const auto last = std::max_element(launches.calls.begin(), launches.calls.end());
+  bool any = false;
+  for (int call = 1; last != launches.calls.end() && call <= *last; ++call)
+    any = give_up_call(call, launches) || any;
+  return any;
+}
+
+bool LaunchRepeater::give_up_call(int call, const CheckpointedLaunches& launches) {
+  const PlanLives lives(plan_, kernels_);
+  const auto call_of = [&](int s) {
+    const tile::PlanStep& step = plan_.steps[place_of(s)].plan;
+    return step.kind == tile::PlanStep::Kind::launch ? launches.calls[place_of(step.kernel)] : 0;
+  };
+  const auto is_launch = [&](int s) {
+    return plan_.steps[place_of(s)].plan.kind == tile::PlanStep::Kind::launch;
+  };
+  int end = -1;  // the call's last launch
+  for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s)
+    if (call_of(s) == call && !plan_.steps[place_of(s)].repeats) end = s;
+  // What it makes, and where that is read first behind it.
+  std::set<int> made, wanted;
+  int at = static_cast<int>(plan_.steps.size());
+  for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b) {
+    const PlanLives::Life& life = lives.life(b);
+    const auto is_other = [&](int s) { return is_launch(s) && call_of(s) != call; };
+    const auto is_own = [&](int s) { return call_of(s) == call; };
+    if (!lives.is_temporary(b) || std::none_of(life.writers.begin(), life.writers.end(), is_own) ||
+        std::any_of(life.writers.begin(), life.writers.end(), is_other))
+      continue;
+    made.insert(b);
+    const auto next = std::upper_bound(life.uses.begin(), life.uses.end(), end);
+    if (next == life.uses.end() || launches.results.count(b)) continue;
+    wanted.insert(b);
+    at = std::min(at, *next);
+  }
+  const std::optional<Recipe> recipe = Recipes(plan_, lives).of_call(at, std::move(wanted), std::move(made));
+  if (recipe) apply(*recipe, lives);
+  return recipe.has_value();
 }
 
 void LaunchRepeater::apply(const Recipe& recipe, const PlanLives& lives) {

@@ -1,14 +1,22 @@
-// One decision of fit_memory(): the temporary that is given up where most bytes are alive, and made again in
-// front of what reads it next.
+// The decisions of fit_memory(): the temporary that is given up where most bytes are alive, and made again in
+// front of what reads it next; and all those that a checkpointed function made.
 #pragma once
 
 #include "passes/plan/plan_lives.h"
 
 #include <cstddef>
+#include <set>
+#include <vector>
 
 namespace tilewright::passes {
 
 struct Recipe;
+
+// The launches of checkpointed functions.
+struct CheckpointedLaunches {
+  std::vector<int> calls;  // by kernel: the call that it computes, from 1 on; 0: none. Empty: no call
+  std::set<int> results;   // buffers of what such calls return, which are kept
+};
 
 class LaunchRepeater {
  public:
@@ -19,8 +27,12 @@ class LaunchRepeater {
   // Gives up the temporary that takes the least predicted time for its bytes; false: there is none, or as
   // many launches are repeated as there were.
   bool give_up_one();
+  // Gives up what each call makes and launches behind it read; it is made again in front of the first of
+  // these. False: there is nothing of the kind.
+  bool give_up_checkpointed(const CheckpointedLaunches& launches);
 
  private:
+  bool give_up_call(int call, const CheckpointedLaunches& launches);
   void apply(const Recipe& recipe, const PlanLives& lives);
   int copy_of(int buffer);
   // A later copy of the same values is not made again where this one can live on until then. `behind`: the
