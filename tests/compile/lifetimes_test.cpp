@@ -15,11 +15,11 @@ constexpr bool gives() {
 }
 template <class T>
 T temporary();
-using Function = Compiled<Tensor(Tensor)>;
+using OneToOne = Compiled<Tensor(Tensor)>;
 
-static_assert(gives<SpecialisationReport, decltype(temporary<Function>().report().front())>());
-static_assert(gives<SpecialisationReport, decltype(temporary<Function>().report().at(0))>());
-static_assert(gives<SpecialisationReport, decltype(temporary<Function>().report()[0])>());
+static_assert(gives<SpecialisationReport, decltype(temporary<OneToOne>().report().front())>());
+static_assert(gives<SpecialisationReport, decltype(temporary<OneToOne>().report().at(0))>());
+static_assert(gives<SpecialisationReport, decltype(temporary<OneToOne>().report()[0])>());
 static_assert(gives<NamedTensor, decltype(temporary<NamedTensors>().back())>());
 static_assert(gives<Tensor, decltype(at(temporary<NamedTensors>(), ""))>());
 static_assert(gives<Shape, decltype(temporary<Tensor>().shape())>());

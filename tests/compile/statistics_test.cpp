@@ -15,11 +15,11 @@
 namespace tilewright {
 namespace {
 
-using Function = std::function<Tensor(const Tensor&)>;
+using Pointwise = std::function<Tensor(const Tensor&)>;
 
 // Rows are the last axis of a matrix.
-const std::vector<std::pair<std::string, Function>>& statistics() {
-  static const std::vector<std::pair<std::string, Function>> all = {
+const std::vector<std::pair<std::string, Pointwise>>& statistics() {
+  static const std::vector<std::pair<std::string, Pointwise>> all = {
       {"mean", [](const Tensor& x) { return mean(x, {1}); }},
       {"mean of squares", [](const Tensor& x) { return mean(square(x * (1.0 / 64)), {1}); }},
       {"std", [](const Tensor& x) { return sqrt(var(x, {1})); }},
