@@ -188,7 +188,6 @@ class ElementLoopPlanner {
     const Index quad = kQuad * layouts_.frame(layout).vector / 2,
                 row = std::max(pieces.vectors, Index{kQuad}) * layouts_.frame(layout).vector / 2;
     const bool by_rows = !pieces.staged_stores.empty() && !dots_.results[0].by_engine;
-    constexpr double kFlopsOfFunction = 8, kFlopsOfRegister = 2;  // polynomials, and not quotients or roots
     Index loaded = 0, stored = 0, functions = 0;
     if (pieces.rows == 0 && !by_rows) return 0;
     for (const Instr& in : loop.body) {
