@@ -8,8 +8,8 @@
 namespace tilewright::ops {
 namespace {
 
-// B2bMatmuls that end in other chains, reductions between them, intermediate and repeated outputs, several
-// types.
+// Chains of elementwise ops that end in other chains, reductions between them, intermediate and repeated
+// outputs, several types.
 ir::Graph tangled(const Shape& shape) {
   ir::Graph g;
   const Value x{&g, g.add_input("x", {DType::f32, shape})};

@@ -24,7 +24,7 @@ Value literal_as(const Operand& literal, Value beside, DType dtype) {
 }
 
 // Two operands of one shape and one type; `adjust` is applied to the promoted type.
-Pair meet(std::string_view op, const Operand& a, const Operand& b, DType (*adjust)(DType)) {
+Pair promote_operands(std::string_view op, const Operand& a, const Operand& b, DType (*adjust)(DType)) {
   if (a.is_literal() && b.is_literal())
     throw Error(fmt::format("{}: at least one operand must be a tensor", op));
   if (a.is_literal() || b.is_literal()) {
@@ -47,7 +47,7 @@ Pair meet(std::string_view op, const Operand& a, const Operand& b, DType (*adjus
 DType keep(DType dtype) { return dtype; }
 
 Value binary(const ir::Op& op, const Operand& a, const Operand& b, DType (*adjust)(DType)) {
-  const Pair pair = meet(op.name, a, b, adjust);
+  const Pair pair = promote_operands(op.name, a, b, adjust);
   return append(op, {pair.a, pair.b});
 }
 
@@ -112,16 +112,16 @@ Value pow(const Operand& a, const Operand& b) {
   };
   if (whole(a) && whole(b) && !a.is_literal() && b.is_literal()) return integer_power(a.value, b.integer);
   if (!whole(a) || !whole(b)) return binary(kPow, a, b, float_type);
-  const Pair pair = meet("pow", a, b, arithmetic_type);
+  const Pair pair = promote_operands("pow", a, b, arithmetic_type);
   return integer_power(pair.a, pair.b);
 }
 
 Value minimum(const Operand& a, const Operand& b) {
-  const Pair pair = meet("minimum", a, b, keep);
+  const Pair pair = promote_operands("minimum", a, b, keep);
   return append(is_bool(pair.a.dtype()) ? kBitAnd : kMinimum, {pair.a, pair.b});
 }
 Value maximum(const Operand& a, const Operand& b) {
-  const Pair pair = meet("maximum", a, b, keep);
+  const Pair pair = promote_operands("maximum", a, b, keep);
   return append(is_bool(pair.a.dtype()) ? kBitOr : kMaximum, {pair.a, pair.b});
 }
 
@@ -156,7 +156,7 @@ Value where(Value condition, const Operand& a, const Operand& b) {
     const DType dtype = a.is_real || b.is_real ? real : whole;
     return append(kWhere, {condition, literal_as(a, condition, dtype), literal_as(b, condition, dtype)});
   }
-  const Pair pair = meet("where", a, b, keep);
+  const Pair pair = promote_operands("where", a, b, keep);
   const auto shape = broadcast(condition.shape(), pair.a.shape());
   if (!shape)
     fail(condition, fmt::format("where: shapes do not broadcast, {} and {}", to_string(condition.type()),

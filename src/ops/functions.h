@@ -101,7 +101,7 @@ std::pair<Value, Value> topk(Value x, Index k, Index axis = -1);
 Value take(Value x, Value index, Index axis);
 Value take_along(Value x, Value index, Index axis);
 Value scatter_add(Value index, Value update, Index axis, const Shape& shape);
-// A start of one number for each axis; blocks that are the whole are not moved.
+// `start` has one number for each axis; a block as large as x begins at 0.
 Value update_slice(Value x, Value value, Value start);
 Value dynamic_slice(Value x, Value start, const Shape& shape);
 Value scatter_add_along(Value index, Value update, Index axis, const Shape& shape);
@@ -115,7 +115,7 @@ Value einsum(std::string_view spec, const std::vector<Value>& operands);
 
 }  // namespace tilewright::ops
 
-// Beside Value, so that they are found wherever a Value is.
+// Operators, in Value's namespace so that argument-dependent lookup finds them.
 namespace tilewright::ir {
 Value operator+(const ops::Operand& a, const ops::Operand& b);
 Value operator-(const ops::Operand& a, const ops::Operand& b);

@@ -71,18 +71,18 @@ HostTensor eval_matmul(HostTensors x, const Attrs&, const Type& type) {
   return out;
 }
 
-// Between 16-bit operands the gradient meets them in their type, whatever the result's was: its products are
+// Beside 16-bit operands the gradient is cast to their type, whatever the result's was: its products are
 // 16-bit ones, too, summed in f32 and rounded once. Else it keeps its precision where it is wider.
 Grads vjp_matmul(Args x, const Attrs&, Value, Value g) {
-  const auto meet = [&](Value other) {
+  const auto operand_dtype = [&](Value other) {
     const bool narrow = is_float(other.dtype()) && size_bytes(other.dtype()) == 2;
     return narrow ? other.dtype() : promote(g.dtype(), other.dtype());
   };
   const auto times = [](Value a, Value b, DType at, DType dtype) {
     return cast(matmul(cast(a, at), cast(b, at)), dtype);
   };
-  return {times(g, swap_axes(x[1], -1, -2), meet(x[1]), x[0].dtype()),
-          times(swap_axes(x[0], -1, -2), g, meet(x[0]), x[1].dtype())};
+  return {times(g, swap_axes(x[1], -1, -2), operand_dtype(x[1]), x[0].dtype()),
+          times(swap_axes(x[0], -1, -2), g, operand_dtype(x[0]), x[1].dtype())};
 }
 
 }  // namespace

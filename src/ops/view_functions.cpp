@@ -238,11 +238,10 @@ Value matmul(Value a, Value b, std::optional<DType> dtype) {
   const bool vector_b = b.shape().rank() == 1;
   if (vector_a) a = unsqueeze(a, 0);
   if (vector_b) b = unsqueeze(b, 1);
-  DType meet = promote(a.dtype(), b.dtype());
-  meet = arithmetic_type(meet);
+  const DType operand_dtype = arithmetic_type(promote(a.dtype(), b.dtype()));
   if (!(is_f8(a.dtype()) && is_f8(b.dtype()))) {
-    a = cast(a, meet);
-    b = cast(b, meet);
+    a = cast(a, operand_dtype);
+    b = cast(b, operand_dtype);
   }
   const Index inner_a = a.shape()[a.shape().rank() - 1];
   const Index inner_b = b.shape()[b.shape().rank() - 2];

@@ -91,12 +91,12 @@ ValueAndGradients value_and_grad(const Differentiable& function, const std::vect
       of, trace->inputs,
       [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {
         std::vector<ir::Value> all = inline_graph(into, joint, inputs);
-        // What only gradients were taken of is no result.
+        // The first value was only there for gradients to be taken of: it is no result.
         if (!trace->kernels.empty()) all.erase(all.begin());
         return all;
       },
       where);
-  // What checks found lies between the function's results and the gradients.
+  // The checks' findings lie between the function's results and the gradients: these go last.
   std::rotate(results.end() - static_cast<std::ptrdiff_t>(wrt.size() + 2 * trace->checks.size()),
               results.end() - static_cast<std::ptrdiff_t>(wrt.size()), results.end());
   settle(trace->checks, results);

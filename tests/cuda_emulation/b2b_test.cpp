@@ -1,4 +1,4 @@
-// B2bMatmuls of dots on tensor cores mean what the kernel means: scores that never leave the registers,
+// Back-to-back matmuls on tensor cores give what the reference gives: scores that never leave the registers,
 // blocks of keys that are read twice, ragged lengths, rows that see nothing.
 #include "cuda_emulation/kernel_expect.h"
 
@@ -32,8 +32,8 @@ class EmulatedB2b : public ::testing::Test {
   void check(const AttentionKernel& a, const tile::Schedule& schedule) {
     check_kernel_of(a, attention(a), schedule);
   }
-  // A chain that the compiler wrote runs on tensor cores; of the grid's `heads` two say what all do. Its
-  // schedule.
+  // Checks a kernel that the compiler wrote under its first schedule, which must use tensor cores, and
+  // returns that schedule. Of the grid's `heads` two say what all do.
   tile::Schedule check_compiled(tile::Kernel kernel, Index heads = 0,
                                 const test::ParityOptions& options = as_printed()) {
     const auto candidates = backend_->candidates(kernel);
@@ -111,7 +111,7 @@ TEST_F(EmulatedCpAsyncB2b, TwoProductsBeforeTheLast) {
   }
   const auto one_place = backend_->print(attention_gradient_q(a), cp_async_b2b(128, 1));
   ASSERT_FALSE(one_place);
-  EXPECT_NE(one_place.error().message.find("wants two places"), std::string::npos);
+  EXPECT_NE(one_place.error().message.find("wants two stages"), std::string::npos);
 }
 
 TEST_F(EmulatedB2b, HeadsShareKeys) {

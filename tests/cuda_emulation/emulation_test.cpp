@@ -64,11 +64,12 @@ TEST_F(Emulated, HandWrittenKernelsMatchTheReference) {
   EXPECT_GT(taken, static_cast<int>(kernels.size() * std::size(kSchedules)) / 2) << "schedules were refused";
 }
 
-// TILEWRIGHT_RANDOM_KERNELS=first:count for more of them.
+// TILEWRIGHT_RANDOM_KERNELS=first:count for others: of few of them all may refuse the schedules that are
+// drawn.
 TEST_F(Emulated, RandomKernelsMatchTheReference) {
   int first = 0, count = static_cast<int>(test::draws(40));
-  if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS"))
-    std::sscanf(range, "%d:%d", &first, &count);
+  const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS");
+  if (range) std::sscanf(range, "%d:%d", &first, &count);
   int taken = 0;
   for (int seed = first; seed < first + count; ++seed) {
     const test::RandomKernel random = test::random_kernel(static_cast<std::uint64_t>(seed));
@@ -80,7 +81,7 @@ TEST_F(Emulated, RandomKernelsMatchTheReference) {
     ASSERT_TRUE(check(random.kernel, candidates.front().schedule, random.scalars))
         << "the first candidate was refused";
   }
-  EXPECT_GT(taken, count / 3) << "schedules were refused";
+  if (!range) EXPECT_GT(taken, count / 3) << "schedules were refused";
 }
 
 }  // namespace

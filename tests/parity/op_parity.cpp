@@ -183,6 +183,11 @@ int run(const OpOptions& options) {
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print("{} calls on {}, {} differ, in {:.1f} s\n", tally.checked, options.device, tally.wrong, seconds);
+  const bool asked_for_one = !options.op.empty() || !options.dtype.empty();
+  if (tally.checked == 0 && asked_for_one && options.every == 1) {
+    fmt::print("no row and type of these names\n");
+    return 2;
+  }
   return tally.wrong == 0 ? 0 : 1;
 }
 

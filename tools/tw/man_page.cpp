@@ -42,7 +42,7 @@ std::string option_line(const CommandOption& option) {
   return line;
 }
 
-// Without those that are said already.
+// The options as a list, without those in `said`.
 std::string options_text(const std::vector<CommandOption>& options,
                          const std::vector<CommandOption>& said = {}) {
   std::string text;
@@ -63,7 +63,7 @@ std::string synopsis(const Command& command) {
   std::string line;
   for (const CommandOption& positional : command.positionals)
     line += positional.required ? " " + positional.names.front() : " [" + positional.names.front() + "]";
-  // One that has both does work of its own.
+  // A command with subcommands and positionals works without a subcommand, too.
   return line + (command.subcommands.empty() || !line.empty() ? " [options]" : " subcommand");
 }
 

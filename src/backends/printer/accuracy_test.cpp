@@ -1,4 +1,4 @@
-// Which exponentials may be short.
+// Accuracy: which exponentials may be computed in their short form.
 #include "backends/printer/accuracy.h"
 
 #include <tilewright/tile/builder.h>

@@ -26,7 +26,7 @@ struct ValueRange {
 ValueRange range_of_number(Index value);
 // One entry per value of the kernel; values that are not integers have the default.
 std::vector<ValueRange> value_ranges(const tile::Kernel& kernel);
-// Which values may differ between two programs of a launch.
+// Whether each value may differ between two programs of a launch.
 std::vector<bool> differ_between_programs(const tile::Kernel& kernel);
 // An extent or stride; parameters that are extents are at least 0.
 ValueRange range_of(const tile::Dim& dim);

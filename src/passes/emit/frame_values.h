@@ -52,7 +52,7 @@ class FrameValues {
   // In a loop's body, what expr `of` loads beside its dots: it comes while these are multiplied.
   void load_beside_dots(int of);
   void hoist_dot_operands();  // the same for all inner dots
-  // An operand of a dot as a tile of this frame's shape, in the type `meet`.
+  // An operand of a dot as a tile of this frame's shape, in the type `operand_dtype`.
   tile::Value dot_operand(int expr, DType operand_dtype);
 
   tile::Value variable(int v);  // its values: a scalar, or a tile along its axis

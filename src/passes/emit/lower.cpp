@@ -145,8 +145,8 @@ void widen_accumulation(const ir::Graph& graph, LoopNest& nest, const tile::Targ
   }
 }
 
-// B2bMatmuls of dots on a matrix unit wait for what stands between these: masks are left out where they can
-// be.
+// Back-to-back matmuls on a matrix unit wait for what stands between their dots: masks are left out where
+// they can be.
 EmittedKernel emit(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target,
                    const TileShape& shape, const std::string& name,
                    const std::vector<Temporary>& temporaries) {

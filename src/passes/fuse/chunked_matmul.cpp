@@ -63,7 +63,7 @@ class CutFinder {
            bytes > options.least_bytes;
   }
 
-  // None where a reader is neither a epilogue reduction nor a product.
+  // Nothing where a reader is neither an epilogue reduction nor a product.
   std::optional<Cut> of(NodeId product) const {
     Cut cut{.product = product, .made = {product}};
     bool epilogue_reductions = false;

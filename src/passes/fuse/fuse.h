@@ -26,8 +26,9 @@ struct Fusion {
   std::shared_ptr<GroupPlans> plans;  // of its groups among others; none: they are made where they are wanted
 };
 
-// `graph` must be materialized (below). B2bMatmuls, siblings and cheap producers of several consumers are
-// fused. Large values that are cheap to make are computed again in each group that reads them (recompute.h).
+// `graph` must be materialized (below). Chains of producers and consumers, siblings, and cheap producers of
+// several consumers are fused. Large values that are cheap to make are computed again in each group that
+// reads them (recompute.h).
 Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
 struct FusionOptions {
   Recompute recompute = Recompute::by_cost;

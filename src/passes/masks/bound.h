@@ -45,7 +45,7 @@ class Bound {
   friend Bound choose(const Bound& test, const Bound& a, const Bound& b);
   friend bool operator==(const Bound& a, const Bound& b);
 
-  // None where a loaded value is part of it.
+  // The bound's value at these starts; nothing where a loaded value is part of it.
   std::optional<Index> evaluate(const std::vector<Index>& starts) const;
 
  private:

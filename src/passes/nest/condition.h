@@ -55,7 +55,7 @@ Condition without_reduced(const Condition& c, const LoopNest& nest);
 // What a bool expr says.
 Condition condition_of(const ir::Graph& graph, const LoopNest& nest, int expr);
 
-// Where a expr's value may differ from `value`. A product with zero is zero, and what -inf is added to stays
+// Where an expr's value may differ from `value`. A product with zero is zero, and what -inf is added to stays
 // -inf: of what a mask takes out not even NaNs are seen.
 Condition may_differ(const ir::Graph& graph, const LoopNest& nest, int expr, tile::Number value);
 

@@ -28,7 +28,7 @@ bool can_reduce_in_epilogue(const LoopNest& nest);
 // For each expr, whether `expr` is made of it with no epilogue reduction between; epilogue reductions
 // themselves among them.
 std::vector<bool> made_above_epilogue_reductions(const LoopNest& nest, int expr);
-// The place of an element among what a epilogue reduction reduces.
+// The place of an element among what an epilogue reduction reduces.
 const IndexExpr& reduced_by(const LoopNest& nest, int epilogue_reduction);
 
 }  // namespace tilewright::passes

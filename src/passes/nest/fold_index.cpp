@@ -27,7 +27,7 @@ class Folder {
     if (&op_ == &ops::kSub) return of(*a - *b);
     if (&op_ == &ops::kMul && b->is_constant()) return of(*a * b->constant());
     if (&op_ == &ops::kMul && a->is_constant()) return of(*b * a->constant());
-    // Division truncates: it is the floor's only of what is never negative.
+    // Division truncates, which is the floor only where the dividend is never negative.
     if (!b->is_constant() || b->constant() <= 0 || range(*a, nest_.extents).low < 0) return {};
     if (&op_ == &ops::kDiv) return of(floor_div(*a, b->constant(), nest_.extents));
     if (&op_ == &ops::kRem) return of(remainder(*a, b->constant(), nest_.extents));
@@ -35,7 +35,7 @@ class Folder {
   }
 
  private:
-  // Far from where 64-bit arithmetic wraps around.
+  // Largest constant that is folded: far from where 64-bit arithmetic wraps around.
   static constexpr Index kMost = Index{1} << 40;
 
   const Expr& at(int expr) const { return nest_.exprs[static_cast<std::size_t>(expr)]; }

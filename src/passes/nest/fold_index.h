@@ -11,7 +11,7 @@
 
 namespace tilewright::passes {
 
-// What the op gives: a expr that is there already, or a new one; none where nothing folds.
+// What the op gives: an expr that is there already, or a new one; none where nothing folds.
 std::optional<std::variant<int, Expr>> fold_index(const ir::Graph& graph, const LoopNest& nest,
                                                   const ir::Op& op, const std::vector<int>& operands);
 

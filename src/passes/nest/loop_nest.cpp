@@ -213,7 +213,7 @@ bool inner_dots_follow_the_loop(const LoopNest& nest) {
   return true;
 }
 
-// Whether a expr is part of what picks a place alone, never of a value.
+// Whether an expr is part of what picks a place alone, never of a value.
 bool only_picks(const LoopNest& nest, std::size_t expr) {
   std::vector<bool> valued(nest.exprs.size());
   for (const ProgramOutput& o : nest.outputs) valued[static_cast<std::size_t>(o.expr)] = true;

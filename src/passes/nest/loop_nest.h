@@ -37,7 +37,7 @@ struct Expr {
   Kind kind = Kind::constant;
   ir::NodeId node = -1;
   std::vector<int> operands;
-  IndexExpr offset;  // of an inner dot: its depth variable; of a epilogue reduction: the place among what it
+  IndexExpr offset;  // of an inner dot: its depth variable; of an epilogue reduction: the place among what it
                      // reduces
   std::vector<std::pair<int, Index>> dynamic;  // load: adds value of expr × stride
   int mask = -1;                               // load: bool expr; reads 0 where false
@@ -59,7 +59,7 @@ inline bool takes_whole_row(const Expr& e) {
   return e.kind == Expr::Kind::scan || e.kind == Expr::Kind::argsort;
 }
 
-// What products of operands that meet in `dtype` are summed in.
+// Accumulator type of products whose operands are of type `dtype`.
 inline DType accumulator(DType operand_dtype) {
   if (is_float(operand_dtype)) return compute_dtype(operand_dtype);
   return operand_dtype == DType::i64 ? DType::i64 : DType::i32;

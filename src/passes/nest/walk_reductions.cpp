@@ -193,7 +193,7 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at, int mask) {
   }
   std::array<DType, 2> operand_dtypes = {graph_.type(n.operands[0]).dtype, graph_.type(n.operands[1]).dtype};
   if (transposed) std::swap(a, b), std::swap(operand_dtypes[0], operand_dtypes[1]);
-  // A result wider than what its operands' products are summed in: they meet in its type.
+  // A result wider than its operands' accumulator type: the operands are cast to the result's type.
   const DType result = compute_dtype(n.type.dtype);
   if (size_bytes(result) > size_bytes(accumulator(operand_dtypes[0]))) operand_dtypes = {result, result};
   return push({.kind = Expr::Kind::dot,

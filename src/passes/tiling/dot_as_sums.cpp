@@ -65,8 +65,8 @@ std::optional<Parts> parts_of(const ir::Graph& graph, const Expr& factor,
   return std::nullopt;
 }
 
-// Operands meet in the type of the dot, products and sums are its accumulator's. A scale that is the same
-// along the depth comes last, behind what is summed first.
+// Operands are cast to the dot's operand type, products and sums are its accumulator's. A scale that is the
+// same along the depth comes last, behind what is summed first.
 LoopNest with_sums(const ir::Graph& graph, const LoopNest& nest) {
   const std::vector<std::vector<bool>> depends = dependence(nest);
   const int depth = nest.reduced_variables().back();

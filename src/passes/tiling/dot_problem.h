@@ -10,7 +10,7 @@ namespace tilewright::passes {
 struct DotProblem {
   Index batch = 1, m = 1, n = 1, k = 1;
   Index inner_k = 1;         // k counts blocks of so many (Expr::scaled_accumulation)
-  DType dtype = DType::f32;  // in which the operands meet
+  DType dtype = DType::f32;  // of both operands of the dot
   bool in_memory = true;     // the operands are read as they stand, nothing is computed on them
   bool copied = true;      // blocks of operands lie as the target's matrix unit takes them (tile::BlockRules)
   bool by_k = false;       // k is the contiguous axis of both operands

@@ -20,8 +20,8 @@ TileShape choose_dot_shape(const LoopNest& nest, const tile::Target& target);
 // where it has no others.
 Index row_step_bytes(const Expr& load);
 
-// Why a back-to-back matmul does not run on the target's matrix units; empty where it does: of operands which
-// the copy engine can bring as whole rows of 128 bytes, but for operands a that are computed.
+// Why a back-to-back matmul does not run on the target's matrix units; empty where it does: of operands that
+// its blocks (tile::BlockRules) can hold as they lie, but for operands a that are computed.
 std::string_view why_not_on_matrix_unit(const LoopNest& nest, const tile::Target& target);
 inline bool b2b_on_matrix_unit(const LoopNest& nest, const tile::Target& target) {
   return why_not_on_matrix_unit(nest, target).empty();

@@ -8,7 +8,7 @@ namespace tilewright::passes {
 // Programs that have a part of each result: 1 where a tile holds all that is reduced.
 Index epilogue_parts(const LoopNest& nest, const TileShape& shape, int epilogue_reduction);
 
-// Elements of all parts of a epilogue reduction.
+// Elements of all parts of an epilogue reduction.
 Index elements_of_parts(const LoopNest& nest, const TileShape& shape, int epilogue_reduction);
 
 // Those of several parts, in order. The parts of the first lie in the shape's temporary `epilogue

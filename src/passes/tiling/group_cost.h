@@ -19,7 +19,7 @@ struct GroupCost {
   double waiting_s = 0;  // for memory, in loops that have no dot to hide it behind
   int launches = 1;
   double seconds(const tile::Target& target) const;
-  // So many bytes of a buffer of so many.
+  // Adds bytes that move, at the rate of a buffer of this size.
   void move(double moved, double buffer_bytes, const tile::Target& target) {
     bytes += moved;
     memory_s += moved / target.bytes_per_s(buffer_bytes);

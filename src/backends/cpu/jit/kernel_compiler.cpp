@@ -57,7 +57,7 @@ Result<std::string> KernelCompiler::compile(const std::string& source) {
     auto object = compile_cpp(source, {.target = target_, .precompiled = headers.get()});
     if (object) return object;
   }
-  // So that an error reads as it does in the first kernel of a process.
+  // Compiled once more without precompiled headers where that failed, so that errors read alike.
   return compile_cpp(source, {.target = target_});
 }
 

@@ -18,7 +18,7 @@ class LoopPointers : LoopParts {
   void declare_row(int i, std::set<std::string>& declared);
 
   std::map<std::string, std::string> pointers_;  // expression → variable, also of rows
-  // Of each row that is fetched ahead: where its first quarter begins; empty: not fetched.
+  // Pointers to the first quarter of each row that is fetched ahead; empty: not fetched.
   std::vector<std::string> ahead_pointers_;
 };
 

@@ -52,7 +52,6 @@ std::vector<const ElementLoop*> two_longest(const KernelText& k, const std::vect
 // slower, cross_entropy of 50304 (393 KiB) 2 % slower.
 bool overflows_first_level(const KernelText& k, const std::vector<const ElementLoop*>& loops,
                            const std::vector<Index>& shape) {
-  constexpr Index kFirstLevelBytes = 32 * 1024, kMostBytes = 4 * kFirstLevelBytes;
   std::map<std::pair<int, std::vector<tile::ValueId>>, std::pair<int, Index>> touched;  // walks, bytes
   for (const ElementLoop* loop : loops) {
     if (loop->shape != shape) continue;
@@ -67,16 +66,12 @@ bool overflows_first_level(const KernelText& k, const std::vector<const ElementL
   }
   Index sum = 0;
   for (const auto& [what, how] : touched) sum += how.first > 1 ? how.second : 0;
-  return sum > kFirstLevelBytes && sum <= kMostBytes;
+  return sum > kFirstLevelBytes && sum <= kMostOfFirstLevelBytes;
 }
 
 }  // namespace
 
 Index distance_ahead(const KernelText& k, const tile::Op& load) {
-  // Softmax of rows of 4 KiB, as a share of what copying takes: 0.96 with the next row fetched, 1.06 with the
-  // second next and with the fourth, 1.03 with the eighth; rows of 16 KiB want the next one
-  // (docs/notes/2026-11-22-cpu-rows.md).
-  constexpr Index kFarEnoughBytes = 16 * 1024;
   const tile::ViewParam& view = k.kernel.views[static_cast<std::size_t>(load.param)];
   Index distance = 0;
   for (std::size_t d = 0; d < view.extents.size(); ++d) {

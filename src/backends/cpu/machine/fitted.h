@@ -8,6 +8,9 @@
 
 namespace tilewright::cpu {
 
+// Rows of a block of sums that tw_cpu/dot.h keeps in registers.
+inline constexpr Index kRegisterRows = 6;
+
 inline tile::RowCuts row_cuts() {
   return {
       .elements = 4096,            // ~1 µs of memory time, which amortises a program's start
@@ -27,7 +30,7 @@ inline tile::RowCuts row_cuts() {
 // tw_cpu/dot_few.h reads an operand once, where it stands, if the other one has fewer rows than that.
 inline tile::PackedDots packed_dots(int vector_bytes) {
   tile::PackedDots out{
-      .register_rows = 6,           // tw_cpu/dot.h
+      .register_rows = kRegisterRows,
       .pack_cycles = 0.5,           // docs/notes/2026-11-21-cpu-gemm.md
       .result_cycles = 1,           // docs/notes/2026-11-21-cpu-gemm.md
       .program_cycles = 1000,       // docs/notes/2026-11-21-cpu-gemm.md
@@ -104,6 +107,14 @@ inline constexpr double kKeepAboveFlops = 4;
 // A loop's start, and a store past the caches, which waits for memory about as long as an exponential
 // computes: in operations on a vector. No record.
 inline constexpr double kLoopOverhead = 1, kStreamedStore = 10;
+
+// Bytes of a first-level cache, and up to how many bytes what is left there of several walks matters:
+// measured on Zen 5, as overflows_first_level() in loops/row_walks.cpp says.
+inline constexpr Index kFirstLevelBytes = 32 * 1024, kMostOfFirstLevelBytes = 4 * kFirstLevelBytes;
+// Rows are fetched so far ahead of those that are computed. Softmax of rows of 4 KiB, as a share of what
+// copying takes: 0.96 with the next row fetched, 1.06 with the second next and with the fourth, 1.03 with the
+// eighth; rows of 16 KiB want the next one (docs/notes/2026-11-22-cpu-rows.md).
+inline constexpr Index kFarEnoughBytes = 16 * 1024;
 
 // --- launches (jit/program.cpp)
 

@@ -16,16 +16,14 @@ using tile::ValueId;
 
 namespace {
 
-// A tile of fewer rows or columns than a block of sums in registers has is multiplied without packing the
-// other operand, which would take longer than to read it where it stands.
-constexpr Index kFew = 6;
-
+// A tile of fewer rows or columns than a block of sums in registers (kRegisterRows) is multiplied without
+// packing the other operand, which would take longer than to read it where it stands.
 enum class DotForm : unsigned char { packed, few_rows, few_columns };
 
 DotForm form_of(const Kernel& kernel, const Op& op) {
   const TileType& c = kernel.type(op.results[0]);
   if (c.shape[1] == 1) return DotForm::few_columns;
-  return c.shape[0] < kFew ? DotForm::few_rows : DotForm::packed;
+  return c.shape[0] < kRegisterRows ? DotForm::few_rows : DotForm::packed;
 }
 
 std::string_view element_of(DType dtype) {

@@ -37,14 +37,14 @@ bool B2bMatmul::multiplies_alone() const {
                      [](const B2bDot& d) { return d.a >= 0 && !d.from_zero && !d.is_nested(); });
 }
 
-namespace {
-
 bool holds_dots(const Op& op) {
   bool found = false;
   for (const tile::Block& b : op.blocks)
     tile::for_each_op(b, [&](const Op& inner) { found = found || inner.kind == OpKind::dot; });
   return found;
 }
+
+namespace {
 
 class B2bFinder {
  public:
@@ -113,7 +113,7 @@ class B2bFinder {
       return refuse_dot("a loop inside another does more than add up one product");
     d.loop_from_zero = d.is_nested() && reader_.is_zero_tile(loop.operands[3]);
     d.from_zero = reader_.is_zero_tile(dot.operands[2]);
-    // They keep about 14 bits of what they add up.
+    // Sums of 8-bit floats keep about 14 bits (docs/numerics.md).
     if (floats && !d.from_zero) return refuse_dot("8-bit floats are summed in blocks");
     for (int side : {0, 1}) {
       const ValueId v = dot.operands[static_cast<std::size_t>(side)];
@@ -133,7 +133,6 @@ class B2bFinder {
       d.has_used_parts = d.has_used_parts || from.used.where >= 0;
       out_.in_place.insert(from.in_place.begin(), from.in_place.end());
     }
-    constexpr Index kStepBytes = 32;  // of a's columns, in one instruction
     if (d.a < 0 && integers) return refuse_dot("operand a of 8-bit integers is computed");
     if (d.a < 0 && kernel_.type(dot.operands[0]).shape[1] * static_cast<Index>(size_bytes(left)) % kStepBytes)
       return refuse_dot("operand a is no whole number of 32 bytes");

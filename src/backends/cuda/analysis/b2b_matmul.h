@@ -64,6 +64,9 @@ struct B2bMatmul {
   bool multiplies_alone() const;
 };
 
+// Whether a dot stands in an op's blocks, or in those of ops inside them.
+bool holds_dots(const tile::Op& op);
+
 // Why a kernel's dots are no such back-to-back matmul for tensor cores that are fed as `unit` says, as a
 // failure of kind unsupported.
 Result<B2bMatmul> find_b2b_matmul(const tile::Kernel& kernel, tile::DotUnit unit);

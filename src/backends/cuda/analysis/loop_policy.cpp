@@ -22,7 +22,8 @@ bool crowded(const tile::Kernel& kernel, const tile::Schedule& schedule) {
 }
 
 printer::LoopPolicy loop_policy(const tile::Kernel& kernel, const tile::Schedule& schedule) {
-  return {.keep_above_flops = crowded(kernel, schedule) ? 24.0 : 4.0, .keep_loads = true};
+  return {.keep_above_flops = crowded(kernel, schedule) ? kKeepAboveFlopsWhereMany : kKeepAboveFlops,
+          .keep_loads = true};
 }
 
 }  // namespace tilewright::cuda

@@ -1,4 +1,4 @@
-// Which two loops of a plan are a maximum and its sum of powers.
+// The search for two loops of a plan that are a row's maximum and its sum of powers (online softmax).
 #include "backends/cuda/analysis/powers.h"
 
 #include "backends/printer/powers_below.h"

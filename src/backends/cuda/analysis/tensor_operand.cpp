@@ -56,7 +56,6 @@ Status OperandReader::check(const TensorOperand& o) const {
   const tile::ViewUse& use = uses_[static_cast<std::size_t>(o.load->param)];
   if (use.written || use.accumulated) return refuse_dot("an operand is written, too");
   const Index bytes = static_cast<Index>(size_bytes(view(o).dtype));
-  constexpr Index kStepBytes = 32;  // of k, in one instruction of tensor cores
   const bool either_way = bytes == 2 || unit_ != DotUnit::wgmma;
   if (!either_way && !o.k_major)
     return refuse_dot(fmt::format("{} of {} does not lie by k", name(view(o).dtype), view(o).name));

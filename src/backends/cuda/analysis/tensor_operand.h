@@ -16,6 +16,8 @@ namespace tilewright::cuda {
 
 // Rows of shared memory that TMA and wgmma swizzle as a whole, in bytes.
 inline constexpr Index kPanelBytes = kBlockRules.row_bytes;
+// Bytes along k that one instruction of tensor cores multiplies.
+inline constexpr Index kStepBytes = 32;
 // The most elements that the copy engine takes along one axis.
 inline constexpr Index kLargestBox = 256;
 

@@ -1,4 +1,4 @@
-// Which loads these are.
+// The search for tiles that an epilogue loads and the copy engine can bring.
 #include "backends/cuda/analysis/tile_load.h"
 
 #include "backends/cuda/analysis/tile_store.h"

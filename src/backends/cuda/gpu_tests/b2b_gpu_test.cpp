@@ -1,4 +1,4 @@
-// B2bMatmuls of dots on the device against the reference interpreter: as tests/cuda_emulation/b2b_test.cpp.
+// Back-to-back matmuls on the device against the reference interpreter: as tests/cuda_emulation/b2b_test.cpp.
 #include "backends/cuda/cuda_backend.h"
 #include "support/attention_kernels.h"
 #include "support/backend_parity.h"

@@ -319,6 +319,10 @@ inline constexpr double kOfAnElement = 0.0005;
 inline constexpr double kUnknownPrograms = 100000;
 inline constexpr Index kUnknownRounds = 16;
 
+// Values used by two element loops are kept where computing them again costs more FLOPs than this; with many
+// elements in a thread (kManyElements) its registers are worth more. Chosen by hand on 2026-11-21, no record.
+inline constexpr double kKeepAboveFlops = 4, kKeepAboveFlopsWhereMany = 24;
+
 // Addresses, counters and the temporaries of an expression, as ptxas usually needs. No record.
 inline constexpr int kBaseRegisters = 20;
 // Elements of the largest tile in one thread: more do not stay in registers; of half of them a thread has
@@ -376,8 +380,8 @@ inline constexpr double kNestedElementUs = 6.5e-5;
 inline constexpr double kB2bTmaStore = 1.01;
 // dot=mma: a back-to-back matmul whose threads have nobody to hide their waiting, or each place of the
 // pipeline fewer: predicted, docs/notes/2026-11-22-mma-chains.md.
-inline constexpr double kAlone = 1.3, kFewerPlaces = 0.05;
-// Of results that are few tiles wide, 8 rows of tiles in a group were 1 to 7 % faster than 16 in seven of
+inline constexpr double kAlone = 1.3, kFewerStages = 0.05;
+// The group_m of results that are few tiles wide: 8 rows of tiles were 1 to 7 % faster than 16 in seven of
 // eleven products of GPT-2's step, and no slower in the others (docs/notes/2026-11-29-attention-rounds.md).
 inline constexpr double kFewColumnTiles = 6, kOtherGroupOfFewColumns = 1.02;
 inline constexpr int kGroupOfFewColumns = 8;
@@ -394,8 +398,11 @@ inline constexpr double kCopiedElementUs = 1.46e-4;
 // without).
 inline constexpr double kAloneElementCycles = 1.4, kRowElementCycles = 0.2;
 
+// Shared memory of a block that no tile may have: the driver's KiB, and barriers and small arrays before the
+// first multiple of 1024.
+inline constexpr Index kReservedSharedBytes = 3 * 1024;
 inline constexpr Index kUnknownTrips = 64;  // what a loop that arguments decide is taken for. Chosen
-inline constexpr Index kMaxPlaces = 8;      // of a pipeline
+inline constexpr Index kMaxStages = 8;      // of a pipeline
 // Fewest places of the pipeline beside results that wait to be stored (with 2 it lost a third,
 // docs/notes/2026-11-21-fourth-h200.md), and places of these.
 inline constexpr Index kFewestStages = 4, kFewestStoreStages = 2, kMostStoreStages = 4;
@@ -411,7 +418,7 @@ inline constexpr Index kMaxCopies = 4;  // blocks under way by cp.async: enough 
 // A back-to-back matmul computes longer on a block than memory takes to bring one.
 inline constexpr Index kMaxB2bStages = 2;
 inline constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
-inline constexpr int kB2bGroupM = 16;           // rows of blocks in a group_m, as of a product alone
+inline constexpr int kB2bGroupM = 16;           // rows of blocks in a group, as of a product alone
 inline constexpr Index kWideDepth = 128;        // of heads: warpgroups that take turns lose (kFa3Pingpong)
 inline constexpr double kHiddenStoreBytes = 4;  // of an element: one result leaves beside the next tile
 // mma: of the sums and products of a back-to-back matmul in one thread's registers; threads of a
@@ -434,6 +441,9 @@ inline constexpr Index kPingpongRegisters = 224;
 // anywhere, and rows that warps send because they are not aligned (send_rows). With more in all than are
 // left, 250 to 2,000 bytes were spilled, else none to 48 (docs/notes/2026-11-28-small-kernels.md).
 inline constexpr Index kAddressRegisters = 4, kRowSenderRegisters = 20;
+// Of what is computed on such a tile, functions of so many FLOPs are under way at once: polynomials, and not
+// quotients or roots; and FLOPs of theirs for each register that they take. The same note.
+inline constexpr double kFlopsOfFunction = 8, kFlopsOfRegister = 2;
 // An exponential that two steps of a back-to-back matmul read is kept: it takes the place of what it is
 // computed from.
 inline constexpr double kKeptFlops = 8;

@@ -16,8 +16,8 @@ struct CopyPoint {
 };
 
 // Where a round of a loop waits for blocks and all threads meet, so that what was read before may be
-// overwritten. With several places that is its beginning. With one, it is each dot that reads a block first:
+// overwritten. With several stages that is its beginning. With one, it is each dot that reads a block first:
 // one block is copied while the other is multiplied.
-Result<std::vector<CopyPoint>> find_copy_points(const B2bMatmul& b2b, const printer::Step& loop, int places);
+Result<std::vector<CopyPoint>> find_copy_points(const B2bMatmul& b2b, const printer::Step& loop, int stages);
 
 }  // namespace tilewright::cuda

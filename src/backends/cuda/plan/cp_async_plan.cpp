@@ -45,8 +45,8 @@ Index fma_block_bytes(const TensorOperand& o) {
 }
 
 // Nothing is under way any more where the threads exchange values behind the loop.
-Status place_dot(int places, Index block_bytes, CudaPlan& plan) {
-  plan.shared.dynamic = round_up(std::max(plan.shared.exchanged, places * block_bytes + kSwizzleBytes), 16);
+Status place_dot(int stages, Index block_bytes, CudaPlan& plan) {
+  plan.shared.dynamic = round_up(std::max(plan.shared.exchanged, stages * block_bytes + kSwizzleBytes), 16);
   return Unit{};
 }
 
@@ -126,8 +126,8 @@ Status place_blocks(const tile::MmaB2b& kind, CudaPlan& plan) {
   if (plan.shared.exchanged > 0) return refusal("mma: threads exchange tiles");
   Index bytes = kSwizzleBytes;
   for (const B2bBlock& b : plan.dots.b2b->blocks) {
-    plan.places.push_back(b.resident() ? 1 : kind.stages);
-    bytes += plan.places.back() * b.operand.bytes();
+    plan.block_stages.push_back(b.resident() ? 1 : kind.stages);
+    bytes += plan.block_stages.back() * b.operand.bytes();
   }
   plan.shared.dynamic = round_up(bytes, 16);
   return Unit{};

@@ -143,9 +143,9 @@ class ElementLoopPlanner {
         if (scans(loop)) return refusal("store_stages: rows are scanned where they are stored");
         if (side_of_axis(loop, layout, in.axes[0]) != 0 || side_of_axis(loop, layout, in.axes[1]) != 1)
           return refusal("store_stages: the tile is stored the other way round");
-        pieces.sent.push_back(static_cast<int>(&in - loop.body.data()));
+        pieces.staged_stores.push_back(static_cast<int>(&in - loop.body.data()));
         pieces.vectors = result_of(*in.op)->columns() / (Index{kQuad} * f.vector);
-        ++out_.sent;
+        ++out_.staged_results;
       }
       if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load) {
         const Part part = spread_of(loop, layout, in.axes);
@@ -155,7 +155,7 @@ class ElementLoopPlanner {
       if (in.kind == Instr::Kind::reduce && side_of_axis(loop, layout, in.op->axis) == 0)
         reduced += f.col_steps() * f.vector;
     }
-    if (!dots_.results.empty() && pieces.sent.size() == dots_.results.size())
+    if (!dots_.results.empty() && pieces.staged_stores.size() == dots_.results.size())
       pieces.fetched = find_fetched(loop, layout);
     // Registers hold a row of a piece of each of them.
     const auto fetched = static_cast<Index>(pieces.fetched.size());
@@ -187,8 +187,7 @@ class ElementLoopPlanner {
   Index registers_of_pieces(const ElementLoop& loop, ThreadLayout layout, const Pieces& pieces) const {
     const Index quad = kQuad * layouts_.frame(layout).vector / 2,
                 row = std::max(pieces.vectors, Index{kQuad}) * layouts_.frame(layout).vector / 2;
-    const bool by_rows = !pieces.sent.empty() && !dots_.results[0].by_engine;
-    constexpr double kFlopsOfFunction = 8, kFlopsOfRegister = 2;  // polynomials, and not quotients or roots
+    const bool by_rows = !pieces.staged_stores.empty() && !dots_.results[0].by_engine;
     Index loaded = 0, stored = 0, functions = 0;
     if (pieces.rows == 0 && !by_rows) return 0;
     for (const Instr& in : loop.body) {
@@ -203,7 +202,7 @@ class ElementLoopPlanner {
         functions = std::max(functions, static_cast<Index>(tile::info(in.op->prim).flops / kFlopsOfRegister));
     }
     return std::max(loaded, stored) + functions +
-           (by_rows ? kRowSenderRegisters * static_cast<Index>(pieces.sent.size()) : 0);
+           (by_rows ? kRowSenderRegisters * static_cast<Index>(pieces.staged_stores.size()) : 0);
   }
 
   // Registers of two elements.

@@ -16,16 +16,16 @@ struct Pieces {
   Index vectors = 0;   // of a piece; 0: row by row
   bool loads = false;  // a piece loads what stands along its columns
   Index rows = 0;  // whose elements it loads at once; 0: all of the tile's are loaded before the first piece
-  std::vector<int> sent = {};  // instructions whose stores leave by stages
+  std::vector<int> staged_stores = {};  // instructions whose stores leave by TMA store stages
   // Loads that the copy engine brings: the i-th to where the i-th of them leaves from, or behind them.
   std::vector<int> fetched = {};
   bool fetches(std::size_t instr) const {
     return std::find(fetched.begin(), fetched.end(), static_cast<int>(instr)) != fetched.end();
   }
-  // Which of the stores an instruction is, or -1.
-  int sent_as(std::size_t instr) const {
-    const auto at = std::find(sent.begin(), sent.end(), static_cast<int>(instr));
-    return at == sent.end() ? -1 : static_cast<int>(at - sent.begin());
+  // The place of an instruction among the staged stores, or -1.
+  int store_stage_of(std::size_t instr) const {
+    const auto at = std::find(staged_stores.begin(), staged_stores.end(), static_cast<int>(instr));
+    return at == staged_stores.end() ? -1 : static_cast<int>(at - staged_stores.begin());
   }
 };
 
@@ -36,9 +36,9 @@ struct ElementLoops {
   std::map<const printer::ElementLoop*, Pieces> pieces;  // of loops that have such
   // Sums of powers below a maximum, whose exchanges between warps are one.
   std::map<tile::ValueId, tile::ValueId> max_of_sum;
-  Index exchanged_bytes = 0;  // where values meet in shared memory, one exchange after another
-  bool warps_meet = false;    // warps exchange parts of a row in arrays of their own
-  std::size_t sent = 0;       // results that leave by stages
+  Index exchanged_bytes = 0;       // where values meet in shared memory, one exchange after another
+  bool warps_meet = false;         // warps exchange parts of a row in arrays of their own
+  std::size_t staged_results = 0;  // results that leave by stages
   std::vector<int>
       fetched;  // of DotUse::loads, that the copy engine brings to the stages of the results' pieces
   Pieces pieces_of(const printer::ElementLoop& loop) const {

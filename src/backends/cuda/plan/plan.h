@@ -47,7 +47,7 @@ struct CudaPlan {
 
   std::vector<StagedLoad> staged;  // ElementLoops: loads of the next programs
   OverlappingRounds rounds;        // WgmmaB2b
-  std::vector<int> places;         // back-to-back matmuls: places of each block in shared memory
+  std::vector<int> block_stages;   // back-to-back matmuls: pipeline stages of each block
   std::map<const tile::Op*, std::vector<CopyPoint>> copy_points;  // MmaB2b: by loop
 
   CudaPlan() = default;

@@ -96,16 +96,16 @@ Index tma_store_bytes(const tile::Schedule& s) {
   return s.threads / kWarpgroup * store_stages(s) * kPieceBytes;
 }
 
-// What is fetched once a program has two places where there is room: the next program's is under way while
+// What is fetched once a program has two stages where there is room: the next program's is under way while
 // this one's loops run.
 Index place_operands(const B2bMatmul& b2b, CudaPlan& plan) {
-  const int places = stages(plan.schedule);
+  const int looped = stages(plan.schedule);
   Index once = 0, each = 0;
   for (const B2bBlock& b : b2b.blocks) (b.resident() ? once : each) += b.operand.bytes();
-  each *= places;
+  each *= looped;
   const Index twice = 2 * once + each + kSwizzleBytes + tma_store_bytes(plan.schedule);
   const int resident = twice <= plan.options.max_shared_bytes - kStaticSharedBytes ? 2 : 1;
-  for (const B2bBlock& b : b2b.blocks) plan.places.push_back(b.resident() ? resident : places);
+  for (const B2bBlock& b : b2b.blocks) plan.block_stages.push_back(b.resident() ? resident : looped);
   return resident * once + each + kSwizzleBytes;
 }
 Index place_operands(const TensorDot& dot, const CudaPlan& plan) {
@@ -117,7 +117,7 @@ Index place_operands(const TensorDot& dot, const CudaPlan& plan) {
 Status place_behind(Index blocks, CudaPlan& plan) {
   const tile::Schedule& s = plan.schedule;
   if (plan.elements.warps_meet) return refusal("wgmma: threads exchange values");
-  if (plan.elements.sent < plan.dots.results.size())
+  if (plan.elements.staged_results < plan.dots.results.size())
     return refusal("store_stages: a tile is not stored as the product stands in registers");
   plan.shared.exchange_at = blocks + tma_store_bytes(s);
   plan.shared.dynamic =

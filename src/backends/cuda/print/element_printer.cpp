@@ -110,8 +110,8 @@ void ElementPrinter::print_elements(const ElementLoop& plan) {
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
       const Access access(kernel_, ranges_, *plan.body[i].op);
       need("memory");
-      loop.wide[i] = loop.pieces.sent_as(i) >= 0 || analysis_.is_wide_store(loop, i);
-      if (loop.pieces.sent_as(i) >= 0) {
+      loop.wide[i] = loop.pieces.store_stage_of(i) >= 0 || analysis_.is_wide_store(loop, i);
+      if (loop.pieces.store_stage_of(i) >= 0) {
         if (!plan_.dots.results[0].by_engine) print_tile_of_rows(loop, i, access);
         continue;
       }
@@ -236,7 +236,7 @@ void ElementPrinter::print_quad(PrintedLoop& loop, const std::string& first, con
   bool named = index.empty();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!loop.wide[i]) continue;
-    if (const int place = loop.pieces.sent_as(i); place >= 0) {
+    if (const int place = loop.pieces.store_stage_of(i); place >= 0) {
       out_.line("put(store_stages.piece({}), half, {}, {});", place,
                 loop.pieces.vectors > kQuad ? "quad * 4" : "0", parts[i]);
       continue;

@@ -69,8 +69,8 @@ class ElementPrinter : PrinterParts {
   void print_pieces(PrintedLoop& loop);
   void print_row_starts(PrintedLoop& loop);
   void print_tile_of_rows(PrintedLoop& loop, std::size_t i, const Access& access);
-  void print_sent_pieces(const PrintedLoop& loop);
-  void print_sent_rows(const PrintedLoop& loop, std::size_t i, const PieceIndex& piece);
+  void print_staged_pieces(const PrintedLoop& loop);
+  void print_staged_rows(const PrintedLoop& loop, std::size_t i, const PieceIndex& piece);
   std::string piece_place(const Op& op, const TensorBlock& block, const PieceIndex& piece);
   void print_fetch(Index ahead, const PieceIndex& piece);
 

@@ -21,7 +21,7 @@ struct PrimUse {
   bool tests = false;    // bool operands are computed, not loaded
   bool rounded = false;  // a product, tile::Op::rounded
 };
-// Of the type given; operations are not counted.
+// The primitive of these operands, as an expression of `type`. Its operations are not counted.
 TypedText prim_expression(const PrimUse& use, const std::vector<TypedText>& operands, std::string type);
 // The device header that the expression needs: "arith", "math" or "math_fast"; "" for plain C++.
 std::string_view prim_header(const PrimUse& use);

@@ -31,7 +31,7 @@ void ElementPrinter::print_pieces(PrintedLoop& loop) {
   print_quad(loop, index.is(0) ? "" : fmt::format("{} + ", (index * Index{kQuad}).str()), index.str());
   if (quads > 1) out_.close();
   out_.close();
-  if (!loop.pieces.sent.empty()) print_sent_pieces(loop);
+  if (!loop.pieces.staged_stores.empty()) print_staged_pieces(loop);
   if (blocks > 1) out_.close();
   if (panels > 1) out_.close();
   reductions_.print_exchange(loop);
@@ -77,7 +77,7 @@ void ElementPrinter::print_tile_of_rows(PrintedLoop& loop, std::size_t i, const 
 }
 
 // A piece that was written, by the threads: no row of it needs to be aligned.
-void ElementPrinter::print_sent_rows(const PrintedLoop& loop, std::size_t i, const PieceIndex& piece) {
+void ElementPrinter::print_staged_rows(const PrintedLoop& loop, std::size_t i, const PieceIndex& piece) {
   const Op& op = *loop.plan->body[i].op;
   const Access access(kernel_, ranges_, op);
   const Bounds& b = loop.bounds[i];
@@ -100,16 +100,16 @@ void ElementPrinter::print_sent_rows(const PrintedLoop& loop, std::size_t i, con
 }
 
 // The pieces that were written, to where they belong; and in its turn that of the tile that is loaded.
-void ElementPrinter::print_sent_pieces(const PrintedLoop& loop) {
+void ElementPrinter::print_staged_pieces(const PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   const Index panels = f.col_steps() / loop.pieces.vectors, blocks = f.row_steps() / kHalvesOfPiece,
               rows = kHalvesOfPiece * f.groups;
   const IndexText panel = panels > 1 ? IndexText("panel") : 0, block = blocks > 1 ? IndexText("block") : 0;
   const auto& results = plan_.dots.results;
   out_.write(results[0].by_engine ? "end_of_pieces(store_stages, group);" : "warpgroup_sync(group);");
-  for (const int i : loop.pieces.sent) {
+  for (const int i : loop.pieces.staged_stores) {
     if (!results[0].by_engine) {
-      print_sent_rows(loop, static_cast<std::size_t>(i), {panel, block, rows});
+      print_staged_rows(loop, static_cast<std::size_t>(i), {panel, block, rows});
       continue;
     }
     for (std::size_t k = 0; k < results.size(); ++k) {

@@ -19,7 +19,7 @@ class RegisterPrinter : PrinterState {
   std::string pointer_to(const Registers& r) const;  // first vector of it
   // Loops over the vectors (or rows) of an array; of a piece of a tile: over what the piece has of them.
   void for_registers(const Registers& r, const std::function<void()>& body, const Pieces* piece = nullptr);
-  // Of loads that a pipeline copies ahead: this thread's first slot of the vector that r and c name.
+  // This thread's first slot of the vector that r and c name, among loads that a pipeline copies ahead.
   std::string staged_slot(const Registers& r, const std::string& base) const;
 
  private:

@@ -27,7 +27,7 @@ class Candidates {
       : kernel_(kernel),
         target_(target),
         planner_(kernel, options),
-        plan_(printer::plan_loops(kernel, {.keep_above_flops = 4, .keep_loads = true})),
+        plan_(printer::plan_loops(kernel, {.keep_above_flops = kKeepAboveFlops, .keep_loads = true})),
         main_(main_shape(kernel, plan_, printer::value_ranges(kernel))),
         work_(kernel_work(kernel, plan_)) {}
 

@@ -1,9 +1,11 @@
-// Places in the pipeline as many as shared memory has, groups by what a wave of programs reads.
+// The schedules of dots: as many pipeline stages as shared memory has room for, group_m by what a wave of
+// programs reads.
 #include "backends/cuda/schedule/dot_candidates.h"
 
 #include "backends/cuda/analysis/b2b_plan.h"
 #include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/machine/fitted.h"
+#include "backends/cuda/schedule/b2b_price.h"
 #include "backends/cuda/schedule/estimate.h"
 #include "backends/cuda/schedule/result_stages.h"
 
@@ -32,15 +34,7 @@ using tile::Schedule;
 
 namespace {
 
-constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
-constexpr Index kMaxWarpgroups = 3;     // the most that a form of the printer knows
-constexpr double kManyRounds = 1e9;     // no bound is known
-
-bool holds_dots(const Op& loop) {
-  bool dots = false;
-  tile::for_each_op(loop.blocks[0], [&](const Op& inner) { dots = dots || inner.kind == OpKind::dot; });
-  return dots;
-}
+constexpr Index kMaxWarpgroups = 3;  // the most that a form of the printer knows
 
 // How dot=fma_blocks multiplies tiles of this size: measured, or as the largest measured ones that are no
 // larger.
@@ -66,11 +60,8 @@ class Lister {
         target_(target),
         options_(options),
         planner_(kernel, options),
-        rounds_(tile::loop_rounds(kernel)) {
-    tile::for_each_op(kernel.body, [&](const Op& op) {
-      for (const tile::ValueId r : op.results) made_by_[r] = &op;
-    });
-  }
+        rounds_(tile::loop_rounds(kernel)),
+        price_(kernel, target, options.arch, rounds_) {}
 
   std::vector<Candidate> run() {
     if (options_.arch.has_warpgroup_dots()) list_wgmma();
@@ -95,7 +86,7 @@ class Lister {
     c.refusal = why;
     found_.push_back(std::move(c));
   }
-  // A group_m that is longer than the result is high would be the order of a shorter one.
+  // Refuses a group_m of more rows than the result has: its order would be that of a smaller one.
   template <typename Kind>
   bool is_too_long(int threads, Kind kind, int group_m, double rows) {
     if (group_m <= 2 * rows) return false;
@@ -117,7 +108,7 @@ class Lister {
       exchanged = std::max(exchanged, kWarps * std::max(columns + columns / 32, kQuad) *
                                           std::max<Index>(static_cast<Index>(size_bytes(type.dtype)), 4));
     }
-    return kReservedBytes + exchanged;
+    return kReservedSharedBytes + exchanged;
   }
 
   void list_wgmma() {
@@ -125,7 +116,7 @@ class Lister {
     if (!dot) return list_b2b();
     const Index block_bytes = dot->a.bytes() + dot->b.bytes();
     const int threads = dot->a.rows % kWarpgroup == 0 ? 2 * kWarpgroup : kWarpgroup;
-    const tile::WgmmaDot together{.stages = places_for(block_bytes, kMaxPlaces)};
+    const tile::WgmmaDot together{.stages = stages_for(block_bytes, kMaxStages)};
     tile::TensorTiles tiles = tiles_of(*dot, {.threads = threads, .kind = together});
     const auto results = find_tile_stores(kernel_, *dot->dot);
     tile::TensorTiles from_registers = tiles;
@@ -154,7 +145,7 @@ class Lister {
     const auto dot = find_tensor_dot(kernel_, DotUnit::mma);
     if (!dot) return list_cp_async_b2b();
     const int threads = dot->a.rows * dot->b.rows >= kLargeTile ? 2 * kWarpgroup : kWarpgroup;
-    const tile::MmaDot kind{.stages = places_for(dot->a.bytes() + dot->b.bytes(), kMaxCopies)};
+    const tile::MmaDot kind{.stages = stages_for(dot->a.bytes() + dot->b.bytes(), kMaxCopies)};
     const tile::TensorTiles tiles = tiles_of(*dot, {.threads = threads, .kind = kind});
     const std::string why = list_group_m({16, 12, 8, 32}, threads, kind, tiles, kSlowerByThreads);
     if (!why.empty()) return refuse({.kind = tile::MmaDot()}, why);
@@ -163,7 +154,7 @@ class Lister {
       if (c.refusal.empty()) c.predicted_us += copying;
   }
 
-  int places_for(Index block_bytes, Index most) const {
+  int stages_for(Index block_bytes, Index most) const {
     return static_cast<int>(std::min(most, (options_.max_shared_bytes - reserved_bytes()) / block_bytes));
   }
 
@@ -280,7 +271,7 @@ class Lister {
     return kernel_work(kernel_, plan);
   }
 
-  // f32 on the ordinary units, from blocks copied ahead: a second place of blocks hides the copies, and of
+  // f32 on the ordinary units, from blocks copied ahead: a second stage hides the copies, and of
   // several blocks on a multiprocessor one multiplies while another waits.
   void list_fma() {
     const auto refuse_all = [&](const std::string& why) { refuse({.kind = tile::FmaBlocks()}, why); };
@@ -306,7 +297,7 @@ class Lister {
     }
   }
 
-  // Dots that feed one another: as many warpgroups as the rows have 64s, as many places as there is room for.
+  // Dots that feed one another: as many warpgroups as the rows have 64s, as many stages as there is room for.
   void list_b2b() {
     const auto b2b = find_b2b_matmul(kernel_, DotUnit::wgmma);
     if (!b2b) return refuse({.kind = tile::WgmmaB2b()}, b2b.error().message);
@@ -314,16 +305,16 @@ class Lister {
     for (const B2bBlock& b : b2b->blocks) (b.resident() ? once : each) += b.operand.bytes();
     const Index rows = kernel_.type(b2b->dots[0].op->results[0]).shape[0];
     const bool waits = has_nested(*b2b) || b2b->scaled_accumulation() || b2b->multiplies_alone();
-    const Index places = std::min(waits ? kMaxPlaces : kMaxB2bStages,
+    const Index stages = std::min(waits ? kMaxStages : kMaxB2bStages,
                                   (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     // What adds up products holds several blocks of 64 rows, one product at a time.
     const Index most = b2b->scaled_accumulation() ? 2 : kMaxWarpgroups;
     const Index groups = std::clamp<Index>(rows / kGroupRows, 1, most);
     const int threads = static_cast<int>(groups) * kWarpgroup;
-    if (b2b->scaled_accumulation()) return list_scaled_accumulation(*b2b, threads, static_cast<int>(places));
-    tile::WgmmaB2b kind{.stages = static_cast<int>(places), .group_m = b2b_group_m(*b2b)};
+    if (b2b->scaled_accumulation()) return list_scaled_accumulation(*b2b, threads, static_cast<int>(stages));
+    tile::WgmmaB2b kind{.stages = static_cast<int>(stages), .group_m = b2b_group_m(*b2b)};
     kind.longest_first = kind.group_m == 0 && differs_by_row(*b2b, kernel_);
-    const double by_rounds = b2b->multiplies_alone() ? b2b_us(*b2b) : rounds_us(*b2b);
+    const double by_rounds = b2b->multiplies_alone() ? price_.us(*b2b) : price_.by_rounds_us(*b2b);
     const auto in_round = std::count_if(b2b->dots.begin(), b2b->dots.end(),
                                         [&](const B2bDot& d) { return d.loop == b2b->dots[0].loop; });
     const bool in_order = in_round > 2 && !b2b->multiplies_alone();
@@ -336,7 +327,7 @@ class Lister {
       if (why = add_b2b(s, us); !why.empty()) refuse(s, why);
     };
     const double overlapping = in_order ? kThreeOverlapped : 1;
-    const bool in_turns = !wide || mean_rounds(*b2b) < kFewRounds;
+    const bool in_turns = !wide || price_.mean_rounds(*b2b) < kFewRounds;
     for (const int tma_store : {0, static_cast<int>(kFewestStoreStages)}) {
       kind.store_stages = tma_store;
       const double us = (tma_store > 0 ? kB2bTmaStore : 1) * overlapping * by_rounds;
@@ -349,26 +340,9 @@ class Lister {
     return b2b.multiplies_alone() && kernel_.grid.size() > 1 ? kB2bGroupM : 0;
   }
 
-  // Rounds of a program's loops together, in the mean over the grid; many where data or arguments decide.
-  double mean_rounds(const B2bMatmul& b2b) const {
-    const OperandReader reader(kernel_, DotUnit::wgmma);
-    std::set<tile::ValueId> seen;
-    const std::function<bool(tile::ValueId)> loads = [&](tile::ValueId v) {
-      const Op* op = seen.insert(v).second ? reader.maker(v) : nullptr;
-      return op && (op->kind == OpKind::load || std::any_of(op->operands.begin(), op->operands.end(), loads));
-    };
-    double round = 0;
-    for (const B2bDot& d : b2b.dots) {
-      if (d.is_nested() || loads(d.loop->operands[0]) || loads(d.loop->operands[1])) return kManyRounds;
-      if (d.loop == b2b.dots[0].loop) round += flops_of(kernel_, d);
-    }
-    if (!kernel_.scalars.empty()) return kManyRounds;
-    for (const tile::GridAxis& axis : kernel_.grid) round *= programs_of(axis);
-    return tile::cost(kernel_, {}).matrix.total() / round;
-  }
-
-  // B2bMatmuls whose threads copy the blocks: as few warps as have registers for the rows, so that each reads
-  // what it multiplies with for many of them, and as many places as leave room for a second program.
+  // Back-to-back matmuls whose threads copy the blocks: as few warps as have registers for the rows, so that
+  // each reads what it multiplies with for many of them, and as many stages as leave room for a second
+  // program.
   void list_cp_async_b2b() {
     const auto b2b = find_b2b_matmul(kernel_, DotUnit::mma);
     if (!b2b) return refuse({.kind = tile::MmaB2b()}, b2b.error().message);
@@ -384,7 +358,7 @@ class Lister {
     tile::MmaB2b kind{.group_m = b2b_group_m(*b2b)};
     kind.longest_first = kind.group_m == 0 && differs_by_row(*b2b, kernel_);
     const bool waits = b2b->multiplies_alone() || has_nested(*b2b);
-    const double us = (options_.arch.major < 9 ? 1 : kSlowerByThreads) * kPlainB2b * b2b_us(*b2b);
+    const double us = (options_.arch.major < 9 ? 1 : kSlowerByThreads) * kPlainB2b * price_.us(*b2b);
     const Index room = options_.max_shared_bytes;
     std::string why = "dot: shared memory has no room for the back-to-back matmul's blocks";
     for (Index stages = 1; stages <= kMaxCopies && once + stages * each <= room; ++stages) {
@@ -393,7 +367,7 @@ class Lister {
       const Index programs = (room + kDriverBytes) / (once + stages * each);
       const bool alone = programs * threads < kThreadsForWaits;
       const double fewer = waits ? static_cast<double>(kMaxCopies - stages) : stages == 1 ? 1 : 0;
-      why = add_b2b(s, us * (1 + kFewerPlaces * fewer) * (alone ? kAlone : 1));
+      why = add_b2b(s, us * (1 + kFewerStages * fewer) * (alone ? kAlone : 1));
       if (!why.empty()) refuse(s, why);
       if (!why.empty() && stages > 1) break;
     }
@@ -401,17 +375,17 @@ class Lister {
       refuse({.kind = tile::MmaB2b()}, why);
   }
 
-  // One product a round: one warpgroup adds while the other one's blocks are multiplied. GroupM as for plain
+  // One product a round: one warpgroup adds while the other one's blocks are multiplied. group_m as for plain
   // products.
-  void list_scaled_accumulation(const B2bMatmul& b2b, int threads, int places) {
+  void list_scaled_accumulation(const B2bMatmul& b2b, int threads, int stages) {
     const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
-    double us = b2b_us(b2b);
+    double us = price_.us(b2b);
     // With 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md);
     // with b fetched for two blocks at once 8 took 847, and with 128 rows 989 for 1,032
     // (docs/notes/2026-11-22-rounds-on-the-h200.md).
     const bool tall = kernel_.type(b2b.dots[0].op->results[0]).shape[0] > 2 * kGroupRows;
     for (int group_m : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
-      tile::WgmmaScaled kind{.stages = places};
+      tile::WgmmaScaled kind{.stages = stages};
       if (!found_.empty() && is_too_long(threads, kind, group_m, static_cast<double>(rows))) continue;
       kind.group_m = rows > 1 ? group_m : 0;
       kind.cluster = 2;
@@ -441,21 +415,11 @@ class Lister {
     return "";
   }
 
-  double rounds(const Op& loop) const {
-    const auto known = rounds_.find(&loop);
-    return known != rounds_.end() ? known->second : static_cast<double>(kUnknownTrips);
-  }
+  double rounds(const Op& loop) const { return rounds_of(loop, rounds_); }
   Index depth_of(const TensorDot& dot) const {
     return std::max<Index>(1, std::llround(rounds(*dot.loop))) * dot.a.depth;
   }
-  double programs() const {
-    double all = 1;
-    for (const tile::GridAxis& axis : kernel_.grid) all *= programs_of(axis);
-    return all;
-  }
-  // Share of the multiprocessors that have a program.
-  double busy() const { return std::min(1.0, programs() / std::max(1, target_.units)); }
-
+  double programs() const { return programs_of(kernel_); }
   // No schedule is faster than what must move between memory and chip, none that the threads feed than
   // back-to-back matmuls are beside their other steps, and loops without a product come before.
   void keep_floors() {
@@ -484,102 +448,12 @@ class Lister {
     return us * std::ceil(programs() / std::max(1, target_.units));
   }
 
-  double b2b_us(const B2bMatmul& b2b) const {
-    if (b2b.multiplies_alone() && options_.arch.has_warpgroup_dots()) return sums_us(b2b);
-    double flops = 0, nested_us = 0;
-    for (const B2bDot& d : b2b.dots) {
-      const double times = rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
-      flops += flops_of(kernel_, d) * times;
-      if (d.is_nested()) nested_us += times * kNestedRoundUs;
-    }
-    const double products_us = flops * programs() / (kB2bShare * busy() * target_.matrix_flops_per_s) * 1e6;
-    const double waves = std::max(1.0, programs() / std::max(1, target_.units));
-    return std::max(products_us, nested_us * waves) +
-           loaded_in_rounds(kernel_.body, b2b, 1) * waves * kRoundLoadUs + target_.launch_s * 1e6;
-  }
-
-  // By warpgroups: each program's rounds, which wait and multiply, one after the other; of a loop inside
-  // another's, what is computed after it.
-  double rounds_us(const B2bMatmul& b2b) const {
-    const double unit_flops_per_us =
-        kB2bPeak * target_.matrix_flops_per_s / std::max(1, target_.units) * 1e-6;
-    std::map<const Op*, int> sums;        // that a loop's rounds add to
-    std::map<const Op*, Index> computed;  // elements of the largest operand that they compute
-    double program_us = 0, nested_us = 0;
-    for (const B2bDot& d : b2b.dots) {
-      const double times = rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
-      program_us += times * flops_of(kernel_, d) / unit_flops_per_us;
-      if (d.is_nested()) {
-        nested_us += times * kNestedRoundUs;
-        const auto elements = static_cast<double>(kernel_.type(d.op->results[0]).size());
-        program_us += rounds(*d.outermost) * elements * kNestedElementUs;
-      } else {
-        sums[d.loop] += d.from_zero ? 0 : 1;
-        if (d.a < 0) computed[d.loop] = std::max(computed[d.loop], kernel_.type(d.op->operands[0]).size());
-      }
-    }
-    for (const auto& [loop, count] : sums) {
-      const double element_us = kB2bElementUs + (chooses_elements(kernel_, *loop) ? kB2bMaskedUs : 0);
-      program_us += kB2bLoopUs + rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs +
-                                                  static_cast<double>(computed[loop]) * element_us);
-    }
-    // Programs of equal length come and go in waves, one a multiprocessor; of others short ones fill the
-    // gaps.
-    double waves = std::max(1.0, programs() / std::max(1, target_.units));
-    if (!differs_by_row(b2b, kernel_)) waves = std::ceil(waves);
-    return std::max(program_us, nested_us) * waves +
-           loaded_in_rounds(kernel_.body, b2b, 1) * waves * kRoundLoadUs + target_.launch_s * 1e6;
-  }
-
-  // Elements of tiles that the threads of a program load in the rounds of loops with dots, their own loads
-  // and what a round computes of loads that stand before the loop.
-  double loaded_in_rounds(const tile::Block& block, const B2bMatmul& b2b, double times) const {
-    double elements = 0;
-    for (const Op& op : block.ops) {
-      if (op.kind != OpKind::loop || !holds_dots(op)) continue;
-      const double each = times * rounds(op);
-      std::set<const Op*> loads, seen;
-      for (const Op& step : op.blocks[0].ops) add_loads(step, loads, seen);
-      for (const Op* load : loads) {
-        const tile::ValueId made = load->results[0];
-        const bool by_threads = b2b.in_place.count(made) == 0 && b2b.to_threads.count(load) == 0;
-        const std::vector<Index>& shape = kernel_.type(made).shape;
-        if (by_threads && shape.size() == 2 && std::min(shape[0], shape[1]) > 1)
-          elements += each * static_cast<double>(shape[0] * shape[1]);
-      }
-      elements += loaded_in_rounds(op.blocks[0], b2b, each);
-    }
-    return elements;
-  }
-  void add_loads(const Op& op, std::set<const Op*>& loads, std::set<const Op*>& seen) const {
-    if (op.kind == OpKind::loop || !seen.insert(&op).second) return;
-    if (op.kind == OpKind::load) loads.insert(&op);
-    for (const tile::ValueId o : op.operands)
-      if (const auto made_by = made_by_.find(o); made_by != made_by_.end())
-        add_loads(*made_by->second, loads, seen);
-  }
-
-  // Several sums of a loop that only multiplies: its blocks are those of one product as wide as all of them.
-  double sums_us(const B2bMatmul& b2b) const {
-    const B2bDot& first = b2b.dots.front();
-    const tile::TileType &result = kernel_.type(first.op->results[0]),
-                         &left = kernel_.type(first.op->operands[0]);
-    tile::TensorTiles tiles{.bm = result.shape[0],
-                            .bn = 0,
-                            .operand_bytes = static_cast<Index>(size_bytes(left.dtype)),
-                            .programs = programs(),
-                            .group_m = kB2bGroupM};
-    for (const B2bDot& d : b2b.dots) tiles.bn += kernel_.type(d.op->results[0]).shape[1];
-    tiles.k = std::max<Index>(1, std::llround(rounds(*first.loop))) * left.shape[1];
-    return tile::tensor_tiles_us(tiles, kWarpgroupRate, target_);
-  }
-
   const Kernel& kernel_;
   const tile::Target& target_;
   const PlanOptions& options_;
   KernelPlanner planner_;
   const std::map<const Op*, double> rounds_;  // by loop
-  std::map<tile::ValueId, const Op*> made_by_;
+  const B2bPrice price_;
   std::vector<Candidate> found_;
 };
 

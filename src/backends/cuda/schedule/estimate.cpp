@@ -30,10 +30,10 @@ using tile::ValueId;
 
 namespace {
 
+// CUDA C++ Programming Guide, technical specifications, compute capability 8.0 and 9.0.
 constexpr int kRegistersPerMultiprocessor = 65536;
 constexpr int kThreadsPerMultiprocessor = 2048;
 constexpr int kBlocksPerMultiprocessor = 32;
-constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
 
 double instructions_of(const Instr& in, bool narrow, bool divides_by_constant) {
   if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan)
@@ -367,6 +367,12 @@ double programs_of(const tile::GridAxis& axis) {
   return n;
 }
 
+double programs_of(const tile::Kernel& kernel) {
+  double all = 1;
+  for (const tile::GridAxis& axis : kernel.grid) all *= programs_of(axis);
+  return all;
+}
+
 namespace {
 
 // Bytes between neighbours along an axis of a loop; 0 where the access does not walk it.
@@ -515,8 +521,8 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const double in_flight = there * schedule.threads * o.bytes_ahead / o.waste;
   const double starved = in_flight > 0 ? std::max(1.0, kBytesInFlight / in_flight) : 1;
   const double visits_us = work.loops ? 0 : o.line_visits * blocks / (units * kIssueClockMhz);
-  // They overlap where several blocks of a multiprocessor stand at different points, or rows come ahead.
-  // A block alone loads, computes and stores one after the other: that is its walk.
+  // Memory, walk and arithmetic overlap where several blocks of a multiprocessor stand at different points,
+  // or rows come ahead. A block alone loads, computes and stores one after the other: that is its walk.
   const double overlap = work.exchanges == 0 || o.staged || resident >= 3 ? kOverlap
                          : resident == 2                                  ? kOverlapOfTwo
                          : work.multiply_adds > 0                         ? kOverlapOfProducts

@@ -10,6 +10,8 @@ namespace tilewright::cuda {
 
 // Programs along one grid axis: many where arguments decide.
 double programs_of(const tile::GridAxis& axis);
+// Programs of a kernel's grid.
+double programs_of(const tile::Kernel& kernel);
 
 // Counts that no schedule changes.
 struct KernelWork {

@@ -13,7 +13,7 @@ struct InnerSums {
   Vec<f32, 2> upper = {}, lower = {};
 };
 
-// first · by and second · by.
+// Adds first · by to the upper sums and second · by to the lower ones.
 template <class T, int N>
 TW_DEVICE void add_products(InnerSums& sums, const Vec<T, N>& first, const Vec<T, N>& second,
                             const Vec<T, N>& by) {

@@ -8,8 +8,8 @@ namespace tw {
 struct GridPoint {
   i32 x, y;  // program ids along the grid's first two axes
 };
-// GroupM of kRows along the second axis, which counts fastest inside a group_m: programs that run at the same
-// time read few different blocks of either operand.
+// Programs in groups of kRows along the second axis (group_m), which counts fastest inside a group: those
+// that run at the same time read few different blocks of either operand.
 template <int kRows>
 TW_DEVICE GridPoint tile_swizzle(i32 program, i32 width, i32 height) {
   const i32 flat = program % (width * height);

@@ -1,4 +1,4 @@
-// Names, places and zeros of blocks, as text.
+// Names, stages and zeros of blocks, as text.
 #include "backends/cuda/print/pipelines/b2b_blocks.h"
 
 namespace tilewright::cuda {
@@ -21,7 +21,7 @@ void B2bBlocks::choose_names() {
 }
 
 // How the blocks lie, and where.
-void B2bBlocks::print_places(const std::string& first) {
+void B2bBlocks::print_stages(const std::string& first) {
   for (std::size_t i = 0; i < b2b_->blocks.size(); ++i) {
     const TensorOperand& o = b2b_->blocks[i].operand;
     const Names& text = text_[i];
@@ -37,7 +37,7 @@ void B2bBlocks::print_places(const std::string& first) {
 
 std::string B2bBlocks::behind(std::size_t block) const {
   const Names& text = text_[block];
-  return fmt::format("{} + {} * {}::bytes", text.stage, plan_.places[block], text.type);
+  return fmt::format("{} + {} * {}::bytes", text.stage, plan_.block_stages[block], text.type);
 }
 
 std::string B2bBlocks::type(int block, bool k_major) const {
@@ -47,7 +47,7 @@ std::string B2bBlocks::type(int block, bool k_major) const {
 
 std::string B2bBlocks::layout(int block, const std::string& number) const {
   const Names& text = names(block);
-  if (plan_.places[static_cast<std::size_t>(block)] == 1) return text.stage;
+  if (plan_.block_stages[static_cast<std::size_t>(block)] == 1) return text.stage;
   return fmt::format("{} + {} * {}::bytes", text.stage, number, text.type);
 }
 

@@ -1,5 +1,5 @@
-// The blocks of memory that back-to-back dots read, in shared memory: their names, types and places, and the
-// zeros that take the place of what is not used of them.
+// The blocks of memory that back-to-back dots read, in shared memory: their names, types and pipeline
+// stages, and the zeros written over what is not used of them.
 #pragma once
 
 #include "backends/cuda/print/pipeline.h"
@@ -9,7 +9,7 @@ namespace tilewright::cuda {
 class B2bBlocks : PrinterParts {
  public:
   // Names of a block's type, as its first reader sees it and with rows and depth exchanged, and of its
-  // places.
+  // stages.
   struct Names {
     std::string type, transposed, stage;
   };
@@ -17,10 +17,10 @@ class B2bBlocks : PrinterParts {
   explicit B2bBlocks(KernelPrinter& k) : PrinterParts(k) {}
   void choose_names();
   const Names& names(int block) const { return text_[static_cast<std::size_t>(block)]; }
-  void print_places(const std::string& first);                  // `first`: where the first block is
+  void print_stages(const std::string& first);                  // `first`: where the first block is
   std::string end() const { return behind(text_.size() - 1); }  // of all of them
   std::string type(int block, bool k_major) const;
-  // One of its places, by a number or its name.
+  // One of its stages, by a number or its name.
   std::string layout(int block, const std::string& number) const;
   // Whether a dot is the first or the last of its loop to read a block.
   bool reads_first(const B2bDot& dot, int block) const;

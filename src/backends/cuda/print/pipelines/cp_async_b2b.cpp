@@ -15,7 +15,7 @@ void CpAsyncB2b::print_body() {
   std::swap(out_, steps);
   k_.print_steps(loops_.steps);
   std::swap(out_, steps);
-  blocks_.print_places("block_stage()");
+  blocks_.print_stages("block_stage()");
   if (stages(schedule_) > 1) out_.write("int stage = 0;  // which of a block's places is multiplied");
   out_.append(steps);
 }
@@ -97,13 +97,13 @@ std::string CpAsyncB2b::CopiedLoop::at(const std::string& from, int rounds) cons
 }
 
 void CpAsyncB2b::print_copy_point(const CopyPoint& point, const CopiedLoop& names) {
-  const int places = stages(schedule_);
+  const int all = stages(schedule_);
   out_.line("copy_async_wait<{}>();", point.pending);
   out_.write("__syncthreads();");
   for (const auto& [block, ahead] : point.copies) {
-    const std::string stage = places == 1       ? "0"
-                              : ahead == places ? "stage"
-                                                : fmt::format("stage == 0 ? {} : stage - 1", places - 1);
+    const std::string stage = all == 1       ? "0"
+                              : ahead == all ? "stage"
+                                             : fmt::format("stage == 0 ? {} : stage - 1", all - 1);
     out_.line("{}({}, {});", names.copies.at(block), names.at(names.index, ahead), stage);
   }
   out_.write("copy_async_commit();");
@@ -144,7 +144,7 @@ void CpAsyncB2b::print_dots(const Step& loop) {
   if (stages(schedule_) > 1) out_.line("stage = stage == {} ? 0 : stage + 1;", stages(schedule_) - 1);
   --loop_depth_;
   out_.close();
-  // Nothing is under way any more, and all have read what there was: what follows may use the places.
+  // Nothing is under way any more, and all have read what there was: what follows may use the stages.
   out_.write("copy_async_wait<0>();");
   out_.write("__syncthreads();");
 }

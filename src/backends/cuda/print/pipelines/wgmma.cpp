@@ -30,7 +30,7 @@ void Wgmma::print_body() {
   k_.print_steps_after_wait(loops_.steps);  // of all threads, before they part
   std::swap(out_, multiply);
   print_tile_barriers();
-  print_rings();
+  print_pipelines();
   k_.wait_for_previous();
   out_.open_if_needed("if (threadIdx.x >= {})", schedule_.threads);
   out_.line("registers_down<{}>();", registers.fetching);

@@ -13,12 +13,12 @@ class Wgmma : public Pipeline {
  protected:
   explicit Wgmma(KernelPrinter& k) : Pipeline(k), foresight_(k) {}
   virtual void choose_names() {}
-  virtual void print_rings() = 0;
+  virtual void print_pipelines() = 0;
   virtual void print_fetching() = 0;
   virtual std::string end_of_blocks() const = 0;
 
-  // Names of a block's type, of its places in shared memory, of the turn that says which is next, of the
-  // barrier that counts its bytes, and of its tensor map.
+  // Names of a block's type, of its stages in shared memory, of the pipeline state that says which is next,
+  // of the barrier that counts its bytes, and of its tensor map.
   struct BlockNames {
     std::string type, stage, state, full, map;
   };

@@ -62,13 +62,13 @@ void WgmmaB2b::name_late_dots() {
 }
 
 // Where the blocks lie, and their barriers.
-void WgmmaB2b::print_rings() {
-  blocks_.print_places("uniform(block_stage())");
+void WgmmaB2b::print_pipelines() {
+  blocks_.print_stages("uniform(block_stage())");
   if (launched_cluster(schedule_) > 1) out_.write("const u32 rank = cluster_rank();");
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
     const TmaPipeline& pipeline = pipelines_[i];
     if (pipeline.joins) continue;
-    out_.line("__shared__ TmaPipeline<{}> {};", plan_.places[i], pipeline.name);
+    out_.line("__shared__ TmaPipeline<{}> {};", plan_.block_stages[i], pipeline.name);
     out_.line("open_pipeline<{}, {}>({});", warpgroups(), launched_cluster(schedule_), pipeline.name);
   }
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
@@ -76,7 +76,8 @@ void WgmmaB2b::print_rings() {
     if (!pipeline.joins)
       for (const std::string& state : {pipeline.state, pipeline.late_state})
         if (!state.empty())
-          out_.line("PipelineState<{}> {}(uniform(barriers_of({})));", plan_.places[i], state, pipeline.name);
+          out_.line("PipelineState<{}> {}(uniform(barriers_of({})));", plan_.block_stages[i], state,
+                    pipeline.name);
   }
 }
 

@@ -18,7 +18,7 @@ class WgmmaB2b : public Wgmma {
 
  protected:
   void choose_names() override;
-  void print_rings() override;
+  void print_pipelines() override;
   void print_fetching() override;
   std::string end_of_blocks() const override { return blocks_.end(); }
   virtual void print_dots(const Step& loop);  // a loop of dots

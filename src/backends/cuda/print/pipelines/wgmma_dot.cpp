@@ -14,7 +14,7 @@ bool WgmmaDot::print_loop(const Step& step) {
   return true;
 }
 
-void WgmmaDot::print_rings() {
+void WgmmaDot::print_pipelines() {
   print_dot_blocks(k_);
   out_.line("__shared__ TmaPipeline<{}> pipeline;", stages(schedule_));
   out_.line("open_pipeline<{}, 1>(pipeline);", dot_warpgroups(schedule_));

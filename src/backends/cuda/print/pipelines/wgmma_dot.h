@@ -1,4 +1,4 @@
-// A loop of one dot under wgmma: blocks of both operands share the places of one pipeline.
+// A loop of one dot under wgmma: blocks of both operands share the stages of one pipeline.
 #pragma once
 
 #include "backends/cuda/print/pipelines/wgmma.h"
@@ -11,7 +11,7 @@ class WgmmaDot final : public Wgmma {
   bool print_loop(const Step& step) override;
 
  protected:
-  void print_rings() override;
+  void print_pipelines() override;
   void print_fetching() override;
   std::string end_of_blocks() const override;
 
