@@ -149,7 +149,7 @@ struct SpecialisationReport {
   std::vector<KernelReport> kernels;
   std::vector<std::string> not_fused;  // "exp -> sum: …"
   std::string recomputing;             // large values: stored, or computed again; with the predicted times
-  std::string precision;  // other than f32: its name, and how many products run in which type
+  std::string precision;               // other than f32: its name, and how many products run in which type
   std::string memory;  // with a memory_budget, or checkpoint(): what temporaries take, and what is repeated
   std::vector<std::string> breaks;  // host reads and what else ran at once, with their lines
   // What became of outputs of into() that are read as well, and of donated arguments: "into: output 0 is
