@@ -125,7 +125,7 @@ TEST(LoopPeeling, CausalMasksWithAnOffset) {
                return where(key <= row + offset, s, least(k));
              },
              lower},
-            2);
+            offset <= -90 ? 1 : 2);  // no program has a block that all its rows see
     }
 }
 

@@ -62,7 +62,7 @@ Graph attention_loss(DType dtype = DType::f32) {
   g.set_outputs({ops::mean(ops::cast(y * y, DType::f32)).id});
   return g;
 }
-Graph gradient_of(const Graph& loss) { return passes::differentiate(loss, {0, 1}); }
+Graph with_gradient(const Graph& loss) { return passes::differentiate(loss, {0, 1}); }
 constexpr TrainingStep kTinyStep{
     .layers = 2, .batch = 2, .time = 6, .channels = 8, .heads = 2, .vocabulary = 11};
 
@@ -125,7 +125,7 @@ class NarrowProducts : public testing::TestWithParam<Precision> {
 };
 
 TEST_P(NarrowProducts, OfAnMlpAndItsGradientReadTheTypeAndTheRestIsF32) {
-  const Graph joint = gradient_of(mlp_loss()), g = with_narrow_products(joint, GetParam());
+  const Graph joint = with_gradient(mlp_loss()), g = with_narrow_products(joint, GetParam());
   expect_same_signature(joint, g);
   expect_only_products_narrow(g, type_, 5);  // two forward, dw, dv, and the gradient of what is between
   // Rounded are those that another product is made of: both forward ones, the first behind its bias, and the
@@ -141,7 +141,7 @@ TEST_P(NarrowProducts, OfAnMlpAndItsGradientReadTheTypeAndTheRestIsF32) {
 }
 
 TEST_P(NarrowProducts, OfAttentionKeepScoresInF32) {
-  const Graph joint = gradient_of(attention_loss()), g = with_narrow_products(joint, GetParam());
+  const Graph joint = with_gradient(attention_loss()), g = with_narrow_products(joint, GetParam());
   expect_same_signature(joint, g);
   expect_only_products_narrow(g, type_, 11);
   // What names its type keeps it: scores, and the sum that weights are divided behind.
@@ -164,7 +164,7 @@ TEST_P(NarrowProducts, OfAGpt2StepLeaveMastersMomentsAndUpdatesInF32) {
 }
 
 TEST_P(NarrowProducts, AreTheSameWhenRewrittenAgain) {
-  for (const Graph& g : {gradient_of(mlp_loss()), gradient_of(attention_loss()), graph_of(kTinyStep)}) {
+  for (const Graph& g : {with_gradient(mlp_loss()), with_gradient(attention_loss()), graph_of(kTinyStep)}) {
     const Graph once = with_narrow_products(g, GetParam());
     EXPECT_EQ(with_narrow_products(once, GetParam()), once);
     EXPECT_FALSE(once == g);
@@ -173,10 +173,10 @@ TEST_P(NarrowProducts, AreTheSameWhenRewrittenAgain) {
 
 TEST_P(NarrowProducts, LeaveOtherProgramsAsTheyAre) {
   const auto expect_untouched = [&](const Graph& g) { EXPECT_EQ(with_narrow_products(g, GetParam()), g); };
-  expect_untouched(gradient_of(mlp_loss(DType::f64)));
-  expect_untouched(gradient_of(mlp_loss(DType::bf16)));
-  expect_untouched(gradient_of(mlp_loss(DType::f16)));
-  expect_untouched(gradient_of(attention_loss(DType::bf16)));
+  expect_untouched(with_gradient(mlp_loss(DType::f64)));
+  expect_untouched(with_gradient(mlp_loss(DType::bf16)));
+  expect_untouched(with_gradient(mlp_loss(DType::f16)));
+  expect_untouched(with_gradient(attention_loss(DType::bf16)));
   TrainingStep by_hand = kTinyStep;
   by_hand.compute = DType::bf16;
   expect_untouched(graph_of(by_hand));
@@ -201,7 +201,7 @@ TEST(NarrowProductsOf, F32AndTf32ChangeNoGraph) {
 
 // A product of the gradient reads what the forward one has rounded: one cast a value.
 TEST_P(NarrowProducts, ShareWhatIsRounded) {
-  const Graph g = with_narrow_products(gradient_of(mlp_loss()), GetParam());
+  const Graph g = with_narrow_products(with_gradient(mlp_loss()), GetParam());
   std::map<NodeId, int> casts;
   for (NodeId id = 0; id < g.size(); ++id)
     if (g.node(id).op->kind == OpClass::cast && g.type(id).dtype == type_) ++casts[g.node(id).operands[0]];
@@ -213,7 +213,7 @@ TEST_P(NarrowProducts, ShareWhatIsRounded) {
 // as those of a softmax, read what they always read.
 TEST_P(NarrowProducts, SumsOverRowsReadWhatProductsRead) {
   const Graph with_bias = passes::differentiate(mlp_loss(), {0, 2});
-  for (const Graph& g : {with_bias, gradient_of(attention_loss())}) {
+  for (const Graph& g : {with_bias, with_gradient(attention_loss())}) {
     const Graph out = with_narrow_products(g, GetParam());
     int over_rows = 0;
     for (const Node& n : out.nodes()) {
@@ -269,7 +269,7 @@ Tensors inputs_of(const Graph& g) {
 TEST_P(NarrowProducts, ComputeWhatFloat64SaysOfTheRewrittenGraph) {
   for (const char* device : {"reference", "cpu"}) {
     GraphRunner runner(device);
-    for (const Graph& g : {gradient_of(mlp_loss()), gradient_of(attention_loss()), graph_of(kTinyStep)}) {
+    for (const Graph& g : {with_gradient(mlp_loss()), with_gradient(attention_loss()), graph_of(kTinyStep)}) {
       SCOPED_TRACE(fmt::format("{} on {}", g.name(), device));
       const Tensors in = inputs_of(g);
       const passes::Compiled compiled =
@@ -402,9 +402,9 @@ TEST_P(NarrowProducts, StayWithinTheirRoundingsOfTheF32Program) {
   std::vector<NodeId> first{moments.outputs()[0]};
   for (std::size_t i = 2; i < moments.outputs().size(); i += 3) first.push_back(moments.outputs()[i]);
   moments.set_outputs(first);
-  for (const Graph& g :
-       {mlp_loss(), attention_loss(), gpt2, along_a_direction(gradient_of(mlp_loss()), 2),
-        along_a_direction(gradient_of(attention_loss()), 2), along_a_direction(moments, first.size() - 1)}) {
+  for (const Graph& g : {mlp_loss(), attention_loss(), gpt2, along_a_direction(with_gradient(mlp_loss()), 2),
+                         along_a_direction(with_gradient(attention_loss()), 2),
+                         along_a_direction(moments, first.size() - 1)}) {
     SCOPED_TRACE(fmt::format("{}, {} inputs", g.name(), g.inputs().size()));
     const Tensors in = inputs_of(g);
     const Tensors values = ops::evaluate(g, in);

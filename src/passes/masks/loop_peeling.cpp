@@ -19,12 +19,19 @@ namespace {
 
 constexpr Index kFewestRounds = 4;  // of a loop that is worth a second text
 
-// An i64 scalar before the loops: a number, or a value.
+// An i64 scalar before the loops: a sum of multiples of program ids and a number, or a value.
 struct Scalar {
-  Index number = 0;
-  ValueId value = -1;
-  bool is_number() const { return value < 0; }
+  std::optional<Affine> form;
+  ValueId value = -1;  // of what has no form; of what has one, where the kernel has it already
+  bool is_number() const { return form && form->is_constant(); }
+  Index number() const { return form->constant; }
 };
+Scalar scalar_of(Index number) { return {Affine{number, {}}}; }
+
+bool is_of_programs(const Affine& form) {
+  return std::all_of(form.terms.begin(), form.terms.end(),
+                     [](const Affine::Term& t) { return t.variable == Affine::Variable::program; });
+}
 
 // With dots in its body or in loops inside it, and nothing that tells the order of its rounds: of equal
 // extremes the first one counts.
@@ -47,7 +54,7 @@ bool acts(const Op& op) {
 class LoopSplitter {
  public:
   LoopSplitter(const Kernel& kernel, std::span<const KnownBlocks> known)
-      : source_(kernel), known_(known), out_(kernel) {}
+      : source_(kernel), known_(known), table_(kernel, tile::known_statically(kernel)), out_(kernel) {}
 
   Kernel run() {
     out_.body.ops.clear();
@@ -70,7 +77,7 @@ class LoopSplitter {
     if (whole.rounds && *whole.rounds < kFewestRounds) return false;
     const Cut cut = cut_of(loop, whole);
     if (!cut.before && !cut.after) return false;
-    if (cut.first.is_number() && cut.end.is_number() && cut.first.number >= cut.end.number) return false;
+    if (cut.first.is_number() && cut.end.is_number() && cut.first.number() >= cut.end.number()) return false;
     const std::vector<ValueId> carried(loop.operands.begin() + 3, loop.operands.end());
     Op edges = loop;
     for (ValueId& r : edges.results) r = add(source_.values[static_cast<std::size_t>(r)]);
@@ -91,7 +98,7 @@ class LoopSplitter {
     if (!whole.last.empty()) {
       const Scalar last = extreme(Prim::min, whole.last);
       const Scalar end = blocks_from(cut.lower, sum(last, cut.step), cut.step);
-      cut.after = !(end.is_number() && cut.upper.is_number() && end.number >= cut.upper.number);
+      cut.after = !(end.is_number() && cut.upper.is_number() && end.number() >= cut.upper.number());
       if (cut.after)
         cut.end = blocks_from(cut.lower, apply(Prim::min, sum(last, cut.step), sum(cut.upper, -1)), cut.step);
     }
@@ -116,9 +123,9 @@ class LoopSplitter {
     if (!cut.after) return range(cut.lower, cut.first);
     if (!cut.before) return range(cut.end, cut.upper);
     // Never negative as it is; ranges know then that positions are not either.
-    const Scalar skipped = apply(Prim::max, apply(Prim::sub, cut.end, cut.first), {0, -1});
+    const Scalar skipped = apply(Prim::max, apply(Prim::sub, cut.end, cut.first), scalar_of(0));
     const Bounds bounds = range(cut.lower, apply(Prim::sub, cut.upper, skipped));
-    const ValueId first = value(cut.first), by = value(skipped), none = value({0, -1});
+    const ValueId first = value(cut.first), by = value(skipped), none = value(scalar_of(0));
     tile::Block& body = loop.blocks[0];
     const ValueId round = body.args[0], inner = add({{DType::boolean, {}}, ""}),
                   more = add({{DType::i64, {}}, ""}), at = add({{DType::i64, {}}, ""});
@@ -133,8 +140,8 @@ class LoopSplitter {
 
   // The end of `own`, or its beginning where a loop within `other` does not run.
   ValueId end_where_runs(const Bounds& other, const Bounds& own) {
-    if (other.from.is_number() && other.to.is_number() && other.from.number < other.to.number)
-      return own.upper;
+    const std::optional<tile::Range> rounds = difference(other.to, other.from);
+    if (rounds && rounds->low > 0) return own.upper;
     const ValueId runs = write(
         {.kind = OpKind::apply, .prim = Prim::lt, .operands = {other.lower, other.upper}}, DType::boolean);
     return write({.kind = OpKind::apply, .prim = Prim::select, .operands = {runs, own.upper, own.lower}});
@@ -142,9 +149,9 @@ class LoopSplitter {
 
   // lower and as many whole steps as there are to `to`.
   Scalar blocks_from(const Scalar& lower, const Scalar& to, Index step) {
-    const Scalar distance = apply(Prim::max, apply(Prim::sub, to, lower), Scalar{0, -1});
-    const Scalar steps = apply(Prim::div, distance, Scalar{step, -1});
-    return apply(Prim::add, lower, apply(Prim::mul, steps, Scalar{step, -1}));
+    const Scalar distance = apply(Prim::max, apply(Prim::sub, to, lower), scalar_of(0));
+    const Scalar steps = apply(Prim::div, distance, scalar_of(step));
+    return apply(Prim::add, lower, apply(Prim::mul, steps, scalar_of(step)));
   }
 
   std::vector<ValueId> append(Op loop, const Bounds& bounds, const std::vector<ValueId>& carried) {
@@ -225,36 +232,71 @@ class LoopSplitter {
     return out_.body.ops.back().results[0];
   }
   ValueId value(const Scalar& s) {
-    return s.is_number() ? write({.kind = OpKind::constant, .number = {0, s.number}}) : s.value;
+    if (s.value >= 0) return s.value;
+    if (s.is_number()) return write({.kind = OpKind::constant, .number = {0, s.number()}});
+    const ValueId there = before_loop(*s.form);
+    return there >= 0 ? there : written(*s.form);
+  }
+  // The value that the kernel has of it already; -1: none.
+  ValueId before_loop(const Affine& form) const {
+    for (const Op& op : out_.body.ops)
+      for (const ValueId r : op.results)
+        if (static_cast<std::size_t>(r) < source_.values.size() && source_.type(r).rank() == 0 &&
+            source_.type(r).dtype == DType::i64 && table_.of(r) == form)
+          return r;
+    return -1;
   }
   static Scalar known(ValueId v, const Affine& form) {
-    return form.is_constant() ? Scalar{form.constant, -1} : Scalar{0, v};
+    return is_of_programs(form) ? Scalar{form, form.is_constant() ? -1 : v} : Scalar{std::nullopt, v};
+  }
+
+  // From the least to the largest a - b; nothing where it is not known.
+  std::optional<tile::Range> difference(const Scalar& a, const Scalar& b) const {
+    if (!a.form || !b.form) return std::nullopt;
+    const std::optional<Affine> form = tile::add_scaled(*a.form, *b.form, -1);
+    return form ? table_.range(*form) : std::nullopt;
+  }
+  // What is known of the result without computing it in the kernel.
+  std::optional<Scalar> folded(Prim prim, const Scalar& a, const Scalar& b) const {
+    if (!a.form || !b.form) return std::nullopt;
+    const auto of = [](std::optional<Affine> form) {
+      return form ? std::optional(Scalar{std::move(form)}) : std::nullopt;
+    };
+    if (prim == Prim::add) return of(tile::add_scaled(*a.form, *b.form, 1));
+    if (prim == Prim::sub) return of(tile::add_scaled(*a.form, *b.form, -1));
+    if (prim == Prim::mul && b.is_number()) return of(tile::add_scaled({}, *a.form, b.number()));
+    if (prim == Prim::div && b.is_number()) return of(quotient(*a.form, b.number()));
+    if (prim != Prim::min && prim != Prim::max) return std::nullopt;
+    const std::optional<tile::Range> more = difference(a, b);
+    if (more && more->low >= 0) return prim == Prim::max ? a : b;
+    if (more && more->high <= 0) return prim == Prim::max ? b : a;
+    return std::nullopt;
+  }
+  // Of what is not negative and counts in whole divisors beside a number.
+  std::optional<Affine> quotient(const Affine& form, Index divisor) const {
+    const std::optional<tile::Range> range = table_.range(form);
+    if (!range || range->low < 0 || divisor <= 0) return std::nullopt;
+    Affine out;
+    for (const Affine::Term& t : form.terms) {
+      if (t.factor % divisor != 0) return std::nullopt;
+      out.terms.push_back({t.variable, t.index, t.factor / divisor});
+    }
+    const Index rest = (form.constant % divisor + divisor) % divisor;
+    out.constant = (form.constant - rest) / divisor;
+    return out;
   }
 
   Scalar apply(Prim prim, const Scalar& a, const Scalar& b) {
-    if (a.is_number() && b.is_number()) {
-      switch (prim) {
-        case Prim::add:
-          return {a.number + b.number, -1};
-        case Prim::sub:
-          return {a.number - b.number, -1};
-        case Prim::mul:
-          return {a.number * b.number, -1};
-        case Prim::div:
-          return {a.number / b.number, -1};
-        case Prim::min:
-          return {std::min(a.number, b.number), -1};
-        default:
-          return {std::max(a.number, b.number), -1};
-      }
-    }
-    const auto is = [](const Scalar& s, Index number) { return s.is_number() && s.number == number; };
+    if (std::optional<Scalar> out = folded(prim, a, b)) return *out;
+    const auto is = [](const Scalar& s, Index number) { return s.is_number() && s.number() == number; };
     if (((prim == Prim::add || prim == Prim::sub) && is(b, 0)) || (prim == Prim::mul && is(b, 1))) return a;
     if (prim == Prim::add && is(a, 0)) return b;
-    const ValueId left = value(a), right = value(b);
-    return {0, write({.kind = OpKind::apply, .prim = prim, .operands = {left, right}})};
+    return computed(prim, value(a), value(b));
   }
-  Scalar sum(const Scalar& a, Index number) { return apply(Prim::add, a, {number, -1}); }
+  Scalar computed(Prim prim, ValueId a, ValueId b) {
+    return {std::nullopt, write({.kind = OpKind::apply, .prim = prim, .operands = {a, b}})};
+  }
+  Scalar sum(const Scalar& a, Index number) { return apply(Prim::add, a, scalar_of(number)); }
 
   Scalar extreme(Prim prim, const std::vector<Affine>& forms) {
     Scalar out = scalar(forms[0]);
@@ -263,21 +305,37 @@ class LoopSplitter {
   }
 
   Scalar scalar(const Affine& form) {
-    Scalar out{form.constant, -1};
-    for (const Affine::Term& t : form.terms)
-      out = apply(Prim::add, apply(Prim::mul, {0, atom(t)}, {t.factor, -1}), out);
+    if (is_of_programs(form)) return {form};
+    Scalar out = scalar_of(form.constant);
+    for (const Affine::Term& t : form.terms) {
+      const Scalar atom = t.variable == Affine::Variable::program
+                              ? Scalar{Affine{0, {{t.variable, t.index, 1}}}}
+                              : bounded(t.index);
+      out = apply(Prim::add, apply(Prim::mul, atom, scalar_of(t.factor)), out);
+    }
     return out;
   }
-  ValueId atom(const Affine::Term& t) {
-    if (t.variable == Affine::Variable::program) return write({.kind = OpKind::program_id, .param = t.index});
-    // What nothing is known of must not overflow: positions are far from these ends.
+  // What nothing is known of must not overflow: positions are far from these ends.
+  Scalar bounded(ValueId v) {
     constexpr Index kMost = Index{1} << 42;
-    const Scalar low = apply(Prim::max, {0, t.index}, {-kMost, -1});
-    return apply(Prim::min, low, {kMost, -1}).value;
+    const Scalar low = computed(Prim::max, v, value(scalar_of(-kMost)));
+    return computed(Prim::min, low.value, value(scalar_of(kMost)));
+  }
+  // The sum of a form's terms, term by term.
+  ValueId written(const Affine& form) {
+    ValueId sum = -1;
+    const auto add_term = [&](ValueId term) { sum = sum < 0 ? term : computed(Prim::add, sum, term).value; };
+    for (const Affine::Term& t : form.terms) {
+      const ValueId program = write({.kind = OpKind::program_id, .param = t.index});
+      add_term(t.factor == 1 ? program : computed(Prim::mul, program, value(scalar_of(t.factor))).value);
+    }
+    if (form.constant != 0) add_term(value(scalar_of(form.constant)));
+    return sum;
   }
 
   const Kernel& source_;
   const std::span<const KnownBlocks> known_;
+  const tile::AffineTable table_;
   Kernel out_;
   std::map<std::string, int> named_;  // how many of a name there are
 };

@@ -46,11 +46,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, first_row, program_2);
         q_state.next();
         const i32 end = first_row + 128;
-        const i32 index = (program_1 * 128 - 127) + 128;
-        const i32 begin = max(min(index, end - 1), 0);
-        const i32 end_2 = min(begin / 128 * 128, end);
-        const i32 begin_2 = max(end_2, 0);
-        for (i64 column = begin_2; column < end; column += 128) {
+        for (i64 column = first_row; column < end; column += 128) {
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
           tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column), program_2);
           k_state.next();
@@ -58,8 +54,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
           tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(column), program_2);
           v_state.next();
         }
-        const i32 masked_end = begin_2 < end ? begin_2 : 0;
-        for (i64 column_2 = 0; column_2 < masked_end; column_2 += 128) {
+        for (i64 column_2 = 0; column_2 < first_row; column_2 += 128) {
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
           tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
           k_state.next();
@@ -77,11 +72,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       const i32 program_2 = program % 16;
       const i32 first_row = program_1 * 128;
       const i32 end = first_row + 128;
-      const i32 index = (program_1 * 128 - 127) + 128;
-      const i32 begin = max(min(index, end - 1), 0);
-      const i32 end_2 = min(begin / 128 * 128, end);
-      const i32 begin_2 = max(end_2, 0);
-      const i32 masked_end = begin_2 < end ? begin_2 : 0;
 
       f32 row_max[2];
       f32 row_sum[2];
@@ -111,120 +101,118 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
       const i64 column_end = end, column_step = 128;
-      if (begin_2 < column_end) {
-        const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
-          wait_full(k_state);
-          wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-          if (!begins) {
-            wait_full(v_state);
-            wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
-            wgmma_wait<1>();
-          }
-          if (begins) wgmma_wait<0>();
-          wgmma_pin(scores);
-          release<1>(k_state);
-          k_state.next();
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            max_of_scores[r] = Max::identity<f32>();
-            const i32 row_index = first_row + (r * 8 + g);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 masked_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
-                max_of_scores[r] = max(max_of_scores[r], masked_scores);
-              }
-            }
-          }
-          reduce_lanes<Max, 4>(max_of_scores);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            max_of_scores[r] *= 0.088388346f;
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            sum_of_exp_scores[r] = Sum::identity<f32>();
-            const i32 row_index = first_row + (r * 8 + g);
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 masked_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
-                const f32 exp_scores = fast::exp2(fmaf(masked_scores, 0.12751743f, exp_scores_offset));
-                sum_of_exp_scores[r] += exp_scores;
-                exp_scores_bf16_wide[r][c].v[v] = exp_scores;
-              }
-            }
-          }
-          reduce_lanes<Sum, 4>(sum_of_exp_scores);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum[r] = row_sum[r] * exp(-difference) + sum_of_exp_scores[r];
-          }
-          if (!begins) {
-            wgmma_wait<0>();
-            wgmma_pin(acc);
-            wgmma_pin(exp_scores_bf16);
-            release<1>(v_state);
-            v_state.next();
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 rescale = exp(-difference);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * rescale;
-              }
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-              exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_scores[r]);
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            row_sum[r] = new_row_sum[r];
-          }
-        };
-        run_round(i32(begin_2), true, true);
-        for (i64 column_i = begin_2 + column_step; column_i < column_end; column_i += column_step) {
-          run_round(i32(column_i), false, true);
+      const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
+        wait_full(k_state);
+        wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+        if (!begins) {
+          wait_full(v_state);
+          wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
+          wgmma_wait<1>();
         }
-        const i64 column_2_end = masked_end, column_2_step = 128;
-        for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
-          run_round(i32(column_2_i), false, false);
+        if (begins) wgmma_wait<0>();
+        wgmma_pin(scores);
+        release<1>(k_state);
+        k_state.next();
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          max_of_scores[r] = Max::identity<f32>();
+          const i32 row_index = first_row + (r * 8 + g);
+#pragma unroll
+          for (int c = 0; c < 16; ++c) {
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              const f32 masked_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
+              max_of_scores[r] = max(max_of_scores[r], masked_scores);
+            }
+          }
         }
-        wait_full(v_state);
-        wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
-        wgmma_wait<0>();
-        wgmma_pin(acc);
-        wgmma_pin(exp_scores_bf16);
-        release<1>(v_state);
-        v_state.next();
+        reduce_lanes<Max, 4>(max_of_scores);
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          max_of_scores[r] *= 0.088388346f;
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          sum_of_exp_scores[r] = Sum::identity<f32>();
+          const i32 row_index = first_row + (r * 8 + g);
+          const f32 new_row_max = max(row_max[r], max_of_scores[r]);
+          const bool is_empty = new_row_max == -infinity();
+          const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
+          const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+          const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
+#pragma unroll
+          for (int c = 0; c < 16; ++c) {
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              const f32 masked_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
+              const f32 exp_scores = fast::exp2(fmaf(masked_scores, 0.12751743f, exp_scores_offset));
+              sum_of_exp_scores[r] += exp_scores;
+              exp_scores_bf16_wide[r][c].v[v] = exp_scores;
+            }
+          }
+        }
+        reduce_lanes<Sum, 4>(sum_of_exp_scores);
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const f32 new_row_max = max(row_max[r], max_of_scores[r]);
+          const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
+          new_row_sum[r] = row_sum[r] * exp(-difference) + sum_of_exp_scores[r];
+        }
+        if (!begins) {
+          wgmma_wait<0>();
+          wgmma_pin(acc);
+          wgmma_pin(exp_scores_bf16);
+          release<1>(v_state);
+          v_state.next();
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const f32 new_row_max = max(row_max[r], max_of_scores[r]);
+          const bool is_empty = new_row_max == -infinity();
+          const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
+          const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+          const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
+          const f32 difference = clamped_row_max - clamped_row_max_2;
+          const f32 rescale = exp(-difference);
+#pragma unroll
+          for (int c = 0; c < 16; ++c) {
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              acc[r][c].v[v] = acc[r][c].v[v] * rescale;
+            }
+          }
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+#pragma unroll
+          for (int c = 0; c < 16; ++c) {
+            exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
+          }
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          row_max[r] = max(row_max[r], max_of_scores[r]);
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          row_sum[r] = new_row_sum[r];
+        }
+      };
+      run_round(i32(first_row), true, true);
+      for (i64 column_i = first_row + column_step; column_i < column_end; column_i += column_step) {
+        run_round(i32(column_i), false, true);
       }
+      const i64 column_2_end = first_row, column_2_step = 128;
+      for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
+        run_round(i32(column_2_i), false, false);
+      }
+      wait_full(v_state);
+      wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
+      wgmma_wait<0>();
+      wgmma_pin(acc);
+      wgmma_pin(exp_scores_bf16);
+      release<1>(v_state);
+      v_state.next();
       release<1>(q_state);
       q_state.next();
 

@@ -57,9 +57,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, first_row, program_2);
         v_state.next();
         const i32 first_ = first_row / 64 * 64;
-        const i32 index = (program_1 * 128 + 127) + 63;
-        const i32 index_2 = max(index - first_, 0) / 64;
-        const i32 begin = max(first_ + index_2 * 64, first_ + 64);
+        const i32 index = (program_1 * 128 + 190) - first_;
+        const i32 index_2 = max(index, 0) / 64 * 64;
+        const i32 begin = max(first_ + index_2, first_ + 64);
         const i32 end = min(begin, 4096);
         for (i64 column = first_; column < end; column += 64) {
           Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
@@ -88,9 +88,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       const i32 program_2 = program % 16;
       const i32 first_row = program_1 * 128;
       const i32 first_ = first_row / 64 * 64;
-      const i32 index = (program_1 * 128 + 127) + 63;
-      const i32 index_2 = max(index - first_, 0) / 64;
-      const i32 begin = max(first_ + index_2 * 64, first_ + 64);
+      const i32 index = (program_1 * 128 + 190) - first_;
+      const i32 index_2 = max(index, 0) / 64 * 64;
+      const i32 begin = max(first_ + index_2, first_ + 64);
       const i32 end = min(begin, 4096);
       const i32 masked_first = first_ < end ? 4096 : end;
 

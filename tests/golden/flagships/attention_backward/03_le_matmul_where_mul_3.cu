@@ -56,11 +56,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         tma_load_panels<2, mul_out_block::panel_bytes, 64>(mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, mul_out_map, mul_out_full, 0, first_row, program_2);
         mul_out_state.next();
         const i32 end = first_row + 128;
-        const i32 index = (program_1 * 128 - 63) + 64;
-        const i32 begin = max(min(index, end - 1), 0);
-        const i32 end_2 = min(begin / 64 * 64, end);
-        const i32 begin_2 = max(end_2, 0);
-        for (i64 column = begin_2; column < end; column += 64) {
+        for (i64 column = first_row; column < end; column += 64) {
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
           tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column), program_2);
           k_state.next();
@@ -68,8 +64,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(column), program_2);
           v_state.next();
         }
-        const i32 masked_end = begin_2 < end ? begin_2 : 0;
-        for (i64 column_2 = 0; column_2 < masked_end; column_2 += 64) {
+        for (i64 column_2 = 0; column_2 < first_row; column_2 += 64) {
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
           tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
           k_state.next();
@@ -87,11 +82,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       const i32 program_2 = program % 16;
       const i32 first_row = program_1 * 128;
       const i32 end = first_row + 128;
-      const i32 index = (program_1 * 128 - 63) + 64;
-      const i32 begin = max(min(index, end - 1), 0);
-      const i32 end_2 = min(begin / 64 * 64, end);
-      const i32 begin_2 = max(end_2, 0);
-      const i32 masked_end = begin_2 < end ? begin_2 : 0;
 
       Vec<f32, 2> acc[2][16];
 #pragma unroll
@@ -113,22 +103,20 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       wait_full(mul_out_state);
       f32 maximum_out_in[2];
       f32 where_out_in[2];
-      if (begin_2 < end) {
-        {
-          const i32 column_2 = i32(begin_2);
-          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
+      {
+        const i32 column_2 = i32(first_row);
+        const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
 #pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
-          }
-          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
+        for (int r = 0; r < 2; ++r) {
+          maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
+        }
+        const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
 #pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
-          }
+        for (int r = 0; r < 2; ++r) {
+          where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
         }
       }
-      for (i32 column = begin_2; column < end; column += 64) {
+      for (i32 column = first_row; column < end; column += 64) {
         wait_full(k_state);
         wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
         wait_full(v_state);
@@ -182,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       wait_full(mul_out_state);
       f32 maximum_out_in_2[2];
       f32 where_out_in_2[2];
-      if (0 < masked_end) {
+      if (0 < first_row) {
         {
           const i32 column_2_2 = i32(0);
           const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
@@ -197,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           }
         }
       }
-      for (i32 column_2 = 0; column_2 < masked_end; column_2 += 64) {
+      for (i32 column_2 = 0; column_2 < first_row; column_2 += 64) {
         wait_full(k_state);
         wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
         wait_full(v_state);

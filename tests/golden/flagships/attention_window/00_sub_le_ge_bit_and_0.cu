@@ -47,26 +47,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
         q_state.next();
         const i32 index = max(first_row - 1023, 0) / 128;
         const i32 first_ = index * 128;
-        const i32 index_5 = (program_1 * 128 - 896) + 127;
-        const i32 index_6 = max(index_5 - first_, 0) / 128;
+        const i32 index_4 = (program_1 * 128 - 769) - first_;
+        const i32 index_5 = max(index_4, 0) / 128 * 128;
         const i32 end = first_row + 128;
-        const i32 end_2 = min(first_ + index_6 * 128, end);
-        const i32 index_2 = (program_1 * 128 - 127) + 128;
-        const i32 index_3 = min(index_2, end - 1) - first_;
-        const i32 index_4 = max(index_3, 0) / 128 * 128;
-        const i32 begin = max(min(first_ + index_4, end), end_2);
+        const i32 end_2 = min(first_ + index_5, end);
+        const i32 index_2 = (program_1 * 128 + 1) - first_;
+        const i32 index_3 = max(index_2, 0) / 128 * 128;
+        const i32 begin = max(min(first_ + index_3, end), end_2);
         const i32 begin_2 = max(begin - end_2, 0);
-        const i32 index_7 = end - begin_2;
-        for (i64 column = first_; column < index_7; column += 128) {
-          const i32 index_8 = i32(column + i64(saturate_i32(column) < end_2 ? 0 : begin_2));
+        const i32 index_6 = end - begin_2;
+        for (i64 column = first_; column < index_6; column += 128) {
+          const i32 index_7 = i32(column + i64(saturate_i32(column) < end_2 ? 0 : begin_2));
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, index_8, program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, index_7, program_2);
           k_state.next();
           Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, index_8, program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, index_7, program_2);
           v_state.next();
         }
-        const i32 chosen = first_ < index_7 ? begin : end_2;
+        const i32 chosen = first_ < index_6 ? begin : end_2;
         for (i64 column_2 = end_2; column_2 < chosen; column_2 += 128) {
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
           tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
@@ -88,16 +87,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
       const i32 index = max(first_row - 1023, 0) / 128;
       const i32 first_ = index * 128;
       const i32 end = first_row + 128;
-      const i32 index_2 = (program_1 * 128 - 127) + 128;
-      const i32 index_3 = min(index_2, end - 1) - first_;
-      const i32 index_4 = max(index_3, 0) / 128 * 128;
-      const i32 index_5 = (program_1 * 128 - 896) + 127;
-      const i32 index_6 = max(index_5 - first_, 0) / 128;
-      const i32 end_2 = min(first_ + index_6 * 128, end);
-      const i32 begin = max(min(first_ + index_4, end), end_2);
+      const i32 index_2 = (program_1 * 128 + 1) - first_;
+      const i32 index_3 = max(index_2, 0) / 128 * 128;
+      const i32 index_4 = (program_1 * 128 - 769) - first_;
+      const i32 index_5 = max(index_4, 0) / 128 * 128;
+      const i32 end_2 = min(first_ + index_5, end);
+      const i32 begin = max(min(first_ + index_3, end), end_2);
       const i32 begin_2 = max(begin - end_2, 0);
-      const i32 index_7 = end - begin_2;
-      const i32 chosen = first_ < index_7 ? begin : end_2;
+      const i32 index_6 = end - begin_2;
+      const i32 chosen = first_ < index_6 ? begin : end_2;
 
       f32 row_max[2];
       f32 row_sum[2];
@@ -131,10 +129,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
       f32 new_row_sum_2[2];
       wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
-      const i64 column_end = index_7, column_step = 128;
+      const i64 column_end = index_6, column_step = 128;
       if (first_ < column_end) {
         const auto run_round = [&](const i32 column, const bool begins) {
-          const i32 index_8 = column + (column < end_2 ? 0 : begin_2);
+          const i32 index_7 = column + (column < end_2 ? 0 : begin_2);
           wait_full(k_state);
           if (!begins) {
             pingpong_wait(group);
@@ -158,8 +156,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const i32 index_9 = row_index + (index_8 + ((c * 4 + t) * 2 + v)) * -1;
-                const f32 masked_scores_2 = index_9 <= 1023 && index_9 >= 0 ? scores[r][c].v[v] : -infinity();
+                const i32 index_8 = row_index + (index_7 + ((c * 4 + t) * 2 + v)) * -1;
+                const f32 masked_scores_2 = index_8 <= 1023 && index_8 >= 0 ? scores[r][c].v[v] : -infinity();
                 max_of_scores[r] = max(max_of_scores[r], masked_scores_2);
                 masked_scores[r][c].v[v] = masked_scores_2;
               }

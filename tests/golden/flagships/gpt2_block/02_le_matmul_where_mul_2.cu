@@ -50,11 +50,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         tma_load_panels<1, add_out_block::panel_bytes, 64>(add_out_blocks + add_out_state.stage * add_out_block::bytes, add_out_map, add_out_full, 0, first_row, remainder, index);
         add_out_state.next();
         const i32 end = first_row + 128;
-        const i32 index_2 = (program_1 * 128 - 127) + 128;
-        const i32 begin = max(min(index_2, end - 1), 0);
-        const i32 end_2 = min(begin / 128 * 128, end);
-        const i32 begin_2 = max(end_2, 0);
-        for (i64 column = begin_2; column < end; column += 128) {
+        for (i64 column = first_row; column < end; column += 128) {
           Barrier& add_out_1_full = refill(add_out_1_pipeline, add_out_1_state, add_out_1_block::bytes);
           tma_load_panels<1, add_out_1_block::panel_bytes, 64>(add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, add_out_1_map, add_out_1_full, 0, i32(column), remainder, index);
           add_out_1_state.next();
@@ -62,8 +58,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
           tma_load_panels<1, add_out_2_block::panel_bytes, 64>(add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, add_out_2_map, add_out_2_full, 0, i32(column), remainder, index);
           add_out_2_state.next();
         }
-        const i32 masked_end = begin_2 < end ? begin_2 : 0;
-        for (i64 column_2 = 0; column_2 < masked_end; column_2 += 128) {
+        for (i64 column_2 = 0; column_2 < first_row; column_2 += 128) {
           Barrier& add_out_1_full = refill(add_out_1_pipeline, add_out_1_state, add_out_1_block::bytes);
           tma_load_panels<1, add_out_1_block::panel_bytes, 64>(add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, add_out_1_map, add_out_1_full, 0, i32(column_2), remainder, index);
           add_out_1_state.next();
@@ -84,11 +79,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       const i32 remainder = program_2 % 12;
       const i32 index = program_2 / 12;
       const i32 end = first_row + 128;
-      const i32 index_2 = (program_1 * 128 - 127) + 128;
-      const i32 begin = max(min(index_2, end - 1), 0);
-      const i32 end_2 = min(begin / 128 * 128, end);
-      const i32 begin_2 = max(end_2, 0);
-      const i32 masked_end = begin_2 < end ? begin_2 : 0;
 
       f32 row_max[2];
       f32 row_sum[2];
@@ -119,123 +109,121 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       wait_full(add_out_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
       const i64 column_end = end, column_step = 128;
-      if (begin_2 < column_end) {
-        const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
-          wait_full(add_out_1_state);
-          if (!begins) {
-            pingpong_wait(group);
-          }
-          wgmma_block<add_out_block, add_out_1_block, 2>(scores, add_out_blocks + add_out_state.stage * add_out_block::bytes, add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, group, false);
-          if (!begins) {
-            wait_full(add_out_2_state);
-            wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, true);
-            pingpong_signal<2>(group);
-            wgmma_wait<1>();
-          }
-          if (begins) wgmma_wait<0>();
-          wgmma_pin(scores);
-          release<1>(add_out_1_state);
-          add_out_1_state.next();
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            max_of_scores[r] = Max::identity<f32>();
-            const i32 row_index = first_row + (r * 8 + g);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 masked_scores_2 = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
-                max_of_scores[r] = max(max_of_scores[r], masked_scores_2);
-                masked_scores[r][c].v[v] = masked_scores_2;
-              }
-            }
-          }
-          reduce_lanes<Max, 4>(max_of_scores);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            max_of_scores[r] *= 0.125f;
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            sum_of_exp_scores[r] = Sum::identity<f32>();
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 exp_scores = fast::exp2(fmaf(masked_scores[r][c].v[v], 0.18033688f, exp_scores_offset));
-                sum_of_exp_scores[r] += exp_scores;
-                exp_scores_bf16_wide[r][c].v[v] = exp_scores;
-              }
-            }
-          }
-          reduce_lanes<Sum, 4>(sum_of_exp_scores);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores[r];
-          }
-          if (!begins) {
-            wgmma_wait<0>();
-            wgmma_pin(acc);
-            wgmma_pin(exp_scores_bf16);
-            release<1>(add_out_2_state);
-            add_out_2_state.next();
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 rescale = fast::exp(-difference);
-#pragma unroll
-            for (int c = 0; c < 8; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * rescale;
-              }
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-              exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_scores[r]);
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            row_sum[r] = new_row_sum[r];
-          }
-        };
-        run_round(i32(begin_2), true, true);
-        for (i64 column_i = begin_2 + column_step; column_i < column_end; column_i += column_step) {
-          run_round(i32(column_i), false, true);
+      const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
+        wait_full(add_out_1_state);
+        if (!begins) {
+          pingpong_wait(group);
         }
-        const i64 column_2_end = masked_end, column_2_step = 128;
-        for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
-          run_round(i32(column_2_i), false, false);
+        wgmma_block<add_out_block, add_out_1_block, 2>(scores, add_out_blocks + add_out_state.stage * add_out_block::bytes, add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, group, false);
+        if (!begins) {
+          wait_full(add_out_2_state);
+          wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, true);
+          pingpong_signal<2>(group);
+          wgmma_wait<1>();
         }
-        wait_full(add_out_2_state);
-        wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, true);
-        wgmma_wait<0>();
-        wgmma_pin(acc);
-        wgmma_pin(exp_scores_bf16);
-        release<1>(add_out_2_state);
-        add_out_2_state.next();
+        if (begins) wgmma_wait<0>();
+        wgmma_pin(scores);
+        release<1>(add_out_1_state);
+        add_out_1_state.next();
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          max_of_scores[r] = Max::identity<f32>();
+          const i32 row_index = first_row + (r * 8 + g);
+#pragma unroll
+          for (int c = 0; c < 16; ++c) {
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              const f32 masked_scores_2 = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
+              max_of_scores[r] = max(max_of_scores[r], masked_scores_2);
+              masked_scores[r][c].v[v] = masked_scores_2;
+            }
+          }
+        }
+        reduce_lanes<Max, 4>(max_of_scores);
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          max_of_scores[r] *= 0.125f;
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          sum_of_exp_scores[r] = Sum::identity<f32>();
+          const f32 new_row_max = max(row_max[r], max_of_scores[r]);
+          const bool is_empty = new_row_max == -infinity();
+          const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
+          const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+          const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
+#pragma unroll
+          for (int c = 0; c < 16; ++c) {
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              const f32 exp_scores = fast::exp2(fmaf(masked_scores[r][c].v[v], 0.18033688f, exp_scores_offset));
+              sum_of_exp_scores[r] += exp_scores;
+              exp_scores_bf16_wide[r][c].v[v] = exp_scores;
+            }
+          }
+        }
+        reduce_lanes<Sum, 4>(sum_of_exp_scores);
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const f32 new_row_max = max(row_max[r], max_of_scores[r]);
+          const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
+          new_row_sum[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores[r];
+        }
+        if (!begins) {
+          wgmma_wait<0>();
+          wgmma_pin(acc);
+          wgmma_pin(exp_scores_bf16);
+          release<1>(add_out_2_state);
+          add_out_2_state.next();
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const f32 new_row_max = max(row_max[r], max_of_scores[r]);
+          const bool is_empty = new_row_max == -infinity();
+          const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
+          const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+          const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
+          const f32 difference = clamped_row_max - clamped_row_max_2;
+          const f32 rescale = fast::exp(-difference);
+#pragma unroll
+          for (int c = 0; c < 8; ++c) {
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              acc[r][c].v[v] = acc[r][c].v[v] * rescale;
+            }
+          }
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+#pragma unroll
+          for (int c = 0; c < 16; ++c) {
+            exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
+          }
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          row_max[r] = max(row_max[r], max_of_scores[r]);
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          row_sum[r] = new_row_sum[r];
+        }
+      };
+      run_round(i32(first_row), true, true);
+      for (i64 column_i = first_row + column_step; column_i < column_end; column_i += column_step) {
+        run_round(i32(column_i), false, true);
       }
+      const i64 column_2_end = first_row, column_2_step = 128;
+      for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
+        run_round(i32(column_2_i), false, false);
+      }
+      wait_full(add_out_2_state);
+      wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, true);
+      wgmma_wait<0>();
+      wgmma_pin(acc);
+      wgmma_pin(exp_scores_bf16);
+      release<1>(add_out_2_state);
+      add_out_2_state.next();
       release<1>(add_out_state);
       add_out_state.next();
 
