@@ -110,7 +110,7 @@ TEST_P(Checkpoints, MeetNarrowProducts) {
   EXPECT_THAT(again.explained, testing::HasSubstr("precision bf16"));
   const auto products = [](const std::string& text) {
     const std::size_t at = text.find("precision bf16");
-    return text.substr(at, text.find("\n", at) - at);
+    return text.substr(at, text.find('\n', at) - at);
   };
   EXPECT_EQ(products(again.explained), products(plain.explained));
 }

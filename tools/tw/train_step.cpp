@@ -69,10 +69,8 @@ TrainStep::TrainStep(const TrainRecipe& recipe, const Options& how) : precision_
     return parts.update(s, value, gradient, rate);
   };
   // Deterministic: what is resumed has the bits of what was not interrupted.
-  const CompileOptions options{.precision = how.precision,
-                               .deterministic = true,
-                               .donate = {0},
-                               .memory_budget = how.memory_budget};
+  const CompileOptions options{
+      .precision = how.precision, .deterministic = true, .donate = {0}, .memory_budget = how.memory_budget};
   if (how.parts == 1) {
     compiled_.emplace(whole_, options);
     return;
