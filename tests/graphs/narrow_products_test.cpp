@@ -32,23 +32,23 @@ using ir::OpClass;
 using ir::Value;
 using passes::with_narrow_products;
 
-Value input(Graph& g, const char* name, const Shape& shape, DType dtype = DType::f32) {
+Value given(Graph& g, const char* name, const Shape& shape, DType dtype = DType::f32) {
   return {&g, g.add_input(name, {dtype, shape})};
 }
 
 // Losses, whose first inputs are what they are differentiated with.
 Graph mlp_loss(DType dtype = DType::f32) {
   Graph g("mlp");
-  const Value w = input(g, "w", {12, 24}, dtype), v = input(g, "v", {24, 6}, dtype),
-              b = input(g, "b", {24}, dtype), x = input(g, "x", {8, 12}, dtype);
+  const Value w = given(g, "w", {12, 24}, dtype), v = given(g, "v", {24, 6}, dtype),
+              b = given(g, "b", {24}, dtype), x = given(g, "x", {8, 12}, dtype);
   const Value y = ops::matmul(ops::gelu(ops::matmul(x, w) + b, ops::Gelu::tanh), v);
   g.set_outputs({ops::mean(ops::cast(y * y, dtype == DType::f64 ? dtype : DType::f32)).id});
   return g;
 }
 Graph attention_loss(DType dtype = DType::f32) {
   Graph g("attention");
-  const Value wq = input(g, "wq", {8, 24}, dtype), wo = input(g, "wo", {8, 8}, dtype),
-              x = input(g, "x", {2, 6, 8}, dtype);
+  const Value wq = given(g, "wq", {8, 24}, dtype), wo = given(g, "wo", {8, 8}, dtype),
+              x = given(g, "x", {2, 6, 8}, dtype);
   const Value qkv = ops::matmul(x, ops::broadcast_to(wq, {2, 8, 24}));
   const auto heads = [&](Index part) {
     const Value one = ops::slice_axis(qkv, 2, {.start = 8 * part, .stop = 8 * (part + 1)});
@@ -182,14 +182,14 @@ TEST_P(NarrowProducts, LeaveOtherProgramsAsTheyAre) {
   expect_untouched(graph_of(by_hand));
   for (const DType dtype : {DType::i8, DType::i32, DType::i64}) {
     Graph g("whole");
-    g.set_outputs({ops::matmul(input(g, "a", {3, 4}, dtype), input(g, "b", {4, 5}, dtype)).id});
+    g.set_outputs({ops::matmul(given(g, "a", {3, 4}, dtype), given(g, "b", {4, 5}, dtype)).id});
     expect_untouched(g);
   }
   Graph outer("outer");
-  outer.set_outputs({ops::matmul(input(outer, "a", {3, 1}), input(outer, "b", {1, 5})).id});
+  outer.set_outputs({ops::matmul(given(outer, "a", {3, 1}), given(outer, "b", {1, 5})).id});
   expect_untouched(outer);
   Graph wide("wide");
-  wide.set_outputs({ops::matmul(input(wide, "a", {3, 4}), input(wide, "b", {4, 5}), DType::f64).id});
+  wide.set_outputs({ops::matmul(given(wide, "a", {3, 4}), given(wide, "b", {4, 5}), DType::f64).id});
   expect_untouched(wide);
 }
 
@@ -236,7 +236,7 @@ TEST_P(NarrowProducts, SumsOverRowsReadWhatProductsRead) {
 // rounded.
 TEST_P(NarrowProducts, RoundNothingThatNeedsNone) {
   Graph g("exact");
-  const Value a = input(g, "a", {4, 8}, type_), b = input(g, "b", {1000, 6}),
+  const Value a = given(g, "a", {4, 8}, type_), b = given(g, "b", {1000, 6}),
               rows = ops::slice_axis(b, 0, {.start = 0, .stop = 8});
   g.set_outputs({ops::matmul(ops::cast(a, DType::f32), rows).id});
   const Graph out = with_narrow_products(g, GetParam());
