@@ -171,10 +171,9 @@ class Writer final : public GraphCopy {
 
   // Made of what is small: as a whole it would be in memory for its chunks to be read.
   bool is_light(NodeId id) const {
-    constexpr Index kSmaller = 4;
     const ir::Node& n = graph_.node(id);
     if (!is_plain(n) && !is_inlined(n))
-      return n.type.shape.size() * kSmaller <= graph_.type(cut_.product).shape.size();
+      return n.type.shape.size() * kSmallerThanProduct <= graph_.type(cut_.product).shape.size();
     return std::all_of(n.operands.begin(), n.operands.end(), [&](NodeId o) { return is_light(o); });
   }
 

@@ -22,9 +22,6 @@ using ir::Value;
 
 namespace {
 
-// A value of this part of the product's elements is small: it may be there as a whole (chosen).
-constexpr Index kSmaller = 4;
-
 // A product that reads rows as operand `side`. Where they are its depth it is summed over the pieces,
 // otherwise put together from them along `axis` of the result.
 struct RowReader {
@@ -43,7 +40,7 @@ struct RowCut {
 };
 
 bool is_large(const Graph& graph, const RowCut& cut, NodeId id) {
-  return graph.type(id).shape.size() > graph.type(cut.product).shape.size() / kSmaller;
+  return graph.type(id).shape.size() > graph.type(cut.product).shape.size() / kSmallerThanProduct;
 }
 
 class RowFinder {

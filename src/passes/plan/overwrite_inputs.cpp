@@ -90,6 +90,9 @@ class Overwriter {
   // What an arena must shrink by for a kernel to be changed: one that only reads an operand has more ways to
   // read it.
   static constexpr Index kMuchMemory = Index{128} << 20;
+  // The share of a program's time that changed kernels may cost: a measurement would hardly find it. Chosen,
+  // not measured (docs/notes/2026-11-24-in-place.md).
+  static constexpr double kNotFelt = 1.0 / 200;
 
   // A launch that is the last to read the temporary `from`, and the first to write `to`, which may lie there.
   struct Succession {
@@ -168,7 +171,6 @@ class Overwriter {
 
   // By more than a part of what the whole program takes that a measurement would hardly find.
   bool slows(const std::vector<Succession>& equal, const tile::Target& target) const {
-    constexpr double kPart = 1.0 / 200;
     if (!target.predicted_us) return false;
     const tile::Kernel& kernel = kernel_of(equal[0].step);
     const double more_us = static_cast<double>(equal.size()) *
@@ -177,10 +179,10 @@ class Overwriter {
     double all_us = 0;
     KernelPrices prices(target);
     for (const tile::Kernel& k : plan_.kernels) {
-      if (more_us <= kPart * all_us) return false;
+      if (more_us <= kNotFelt * all_us) return false;
       all_us += prices.us(k);
     }
-    return more_us > kPart * all_us;
+    return more_us > kNotFelt * all_us;
   }
 
   // A temporary becomes what it is copied to.
