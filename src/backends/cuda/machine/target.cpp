@@ -17,7 +17,7 @@ tile::Target target_of(const DeviceLimits& limits, const Arch& arch) {
   t.name = limits.name;
   t.arch = arch.text();
   t.units = limits.multiprocessors;
-  t.vector_bytes = 16;
+  t.vector_bytes = kWidestAccess;
   t.sector_bytes = kSectorBytes;
   t.shared_bytes = limits.shared_bytes_per_block;
   t.max_threads = limits.max_threads_per_block;
