@@ -86,8 +86,8 @@ class RowFinder {
     return true;
   }
 
-  // Which axis of a result is that of the rows, if each row, or so many of them, is made of one row of what
-  // it reads, or of so many; otherwise -1.
+  // The axis of the rows in a result whose every row, or group of rows, is made of one row, or group of rows,
+  // of what it reads; otherwise -1.
   int axis_of_rows(const ir::Node& n, const RowCut& cut) const {
     int axis = -1;
     for (NodeId o : n.operands) {

@@ -184,8 +184,7 @@ class Fuser {
   }
 
   // Whether neither reads the other, each is the last to read large temporaries, and they have little in
-  // common: as one kernel they would keep both, where one after the other they need one at a time. The share
-  // is chosen.
+  // common: as one kernel they would keep both, where one after the other they need one at a time.
   bool keeps_memory(const Pair& pair) const {
     const auto bytes_read = [&](int g, int other, bool in_common) {
       double bytes = 0;

@@ -52,7 +52,7 @@ class Overwriter {
     }
   }
 
-  // Each time a group of launches has been changed all are looked at anew: launches may have changed places.
+  // Changes one group of launches at a time and then looks at all anew: launches may have changed places.
   void reuse_large_temporaries(const tile::Target& target) {
     while (reuse_in_equal_kernels(target)) {
     }
@@ -169,7 +169,7 @@ class Overwriter {
     return steps;
   }
 
-  // By more than a part of what the whole program takes that a measurement would hardly find.
+  // Whether the launches, changed so that they overwrite, cost the program more than kNotFelt of its time.
   bool slows(const std::vector<Succession>& equal, const tile::Target& target) const {
     if (!target.predicted_us) return false;
     const tile::Kernel& kernel = kernel_of(equal[0].step);
@@ -223,7 +223,7 @@ class Overwriter {
     return -1;
   }
 
-  // Nothing is changed where there is a reason against it.
+  // Lays an output over inputs, unless an obstacle stands against it: nothing is changed then.
   Obstacle lay(int output, const std::vector<int>& inputs) {
     const auto is_input = [&](int b) { return std::find(inputs.begin(), inputs.end(), b) != inputs.end(); };
     std::vector<std::size_t> steps;  // all but copies of the input to itself
@@ -248,7 +248,7 @@ class Overwriter {
       };
       const bool reads = of_inputs(&StepUse::read);
       if (of_inputs(&StepUse::written)) {
-        // As where two blocks are placed in one tensor: the first is placed in its memory by now.
+        // Two blocks placed in one tensor are such a case: the first is in its memory by now.
         if (copied) return {"what is copied is written again behind the copy"};
         makers.push_back(steps.size());
       }

@@ -51,7 +51,7 @@ class Chooser {
     const Index rows = std::max<Index>(wanted / columns, 1);
     return target_.any_size ? rows : std::min(rows, extent(row));
   }
-  // Where one thread adds the blocks of a loop up, long sums are carried in f64.
+  // Whether one thread adds up the blocks of a loop: it carries long sums in f64.
   bool accumulates_in_turn() const { return !target_.shares_tiles(); }
 
   // Elements moved with unit stride along v, over all loads and stores: the more, the better v is as the
@@ -71,7 +71,6 @@ class Chooser {
     }
     // The parts of a concat are each read for a part of the result: all of them are one tensor.
     weight += masked;
-    // A store that is not coalesced costs whole lines both ways.
     for (const ProgramOutput& o : nest_.outputs)
       weight += kStoredByte * bytes_along(o.offset, o.node >= 0 ? graph_.type(o.node).dtype : DType::f32);
     return weight;
@@ -345,7 +344,8 @@ class Chooser {
     return held;
   }
 
-  // What the threads of a row read at once; more where there are few rows, while every unit has a program.
+  // Columns of a strip: what the threads of a row read at once; more where there are few rows, while every
+  // unit has kFewestStripsOfUnit programs.
   Index column_width(Index rows) const {
     if (cuts_.column_bytes == 0) return cuts_.columns;
     const Index least = cuts_.column_bytes / main_access();

@@ -365,8 +365,8 @@ inline constexpr double kThreeOverlapped = 1.41;
 // what is left beside them and the accumulators takes loads of the next round. ptxas then spills 12 bytes at
 // most in d k and d v with heads of 64 and 128, 260 with 16 registers more.
 inline constexpr Index kB2bOtherRegisters = 32;
-// With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
-// rounds, and 5 % lost of 65 (docs/notes/2026-11-22-short-chains.md).
+// Rounds of a program below which turns pay: both warpgroups begin their rounds together, and turns part
+// them. That is worth 6 % to nine rounds, and loses 5 % of 65 (docs/notes/2026-11-22-short-chains.md).
 inline constexpr double kFewRounds = 16;
 // A round of a loop inside another's, which waits for its blocks, its product and the others' turn, whatever
 // its size: 496 us for a sum over (32, 1024) in blocks of 64x64x16 by 144 programs; and an element of a tile
@@ -452,8 +452,8 @@ inline constexpr Index kPingpongRegisters = 224;
 // anywhere, and rows that warps send because they are not aligned (send_rows). With more in all than are
 // left, 250 to 2,000 bytes were spilled, else none to 48 (docs/notes/2026-11-28-small-kernels.md).
 inline constexpr Index kAddressRegisters = 4, kRowSenderRegisters = 20;
-// Of what is computed on such a tile, functions of so many FLOPs are under way at once: polynomials, and not
-// quotients or roots; and FLOPs of theirs for each register that they take. The same note.
+// Functions of so many FLOPs, computed on such a tile, are under way at once: polynomials, not quotients or
+// roots; and FLOPs of theirs for each register that they take. The same note.
 inline constexpr double kFlopsOfFunction = 8, kFlopsOfRegister = 2;
 // An exponential that two steps of a back-to-back matmul read is kept: it takes the place of what it is
 // computed from.

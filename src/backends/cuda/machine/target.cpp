@@ -1,4 +1,4 @@
-// From limits to what lowering knows of the device.
+// Makes of a device's limits what lowering knows of it.
 #include "backends/cuda/machine/target.h"
 
 #include "backends/cuda/machine/fitted.h"

@@ -36,8 +36,8 @@ namespace {
 
 constexpr Index kMaxWarpgroups = 3;  // the most that a form of the printer knows
 
-// How dot=fma_blocks multiplies tiles of this size: measured, or as the largest measured ones that are no
-// larger.
+// The row of kFmaTiles for tiles of this size: their own or, if these were not measured, the largest measured
+// ones that are no larger.
 const FmaTile& fma_tile(Index rows, Index columns) {
   const auto size = [](const FmaTile& t) { return t.tile.rows * t.tile.columns; };
   const FmaTile* best = std::min_element(std::begin(kFmaTiles), std::end(kFmaTiles),
@@ -79,7 +79,7 @@ class Lister {
     return std::any_of(found_.begin(), found_.end(), [](const Candidate& c) { return c.refusal.empty(); });
   }
 
-  // Nothing that was considered is left out: explain() shows it, with the reason.
+  // Lists a schedule that was considered and cannot run: explain() shows it, with the reason.
   void refuse(const Schedule& s, const std::string& why) {
     Candidate c;
     c.schedule = s;
@@ -200,7 +200,7 @@ class Lister {
     return kCopiedElementUs * elements * static_cast<double>(depth_of(dot)) * waves;
   }
 
-  // By how much tiles are dearer that threads load and store, where the copy engine could.
+  // How many times as long a schedule takes whose threads load and store `tiles` that the copy engine could.
   static double slower_by_threads(Index tiles) {
     return std::pow(kTileByThreads, static_cast<double>(tiles));
   }
@@ -380,9 +380,6 @@ class Lister {
   void list_scaled_accumulation(const B2bMatmul& b2b, int threads, int stages) {
     const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
     double us = price_.us(b2b);
-    // With 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md);
-    // with b fetched for two blocks at once 8 took 847, and with 128 rows 989 for 1,032
-    // (docs/notes/2026-11-22-rounds-on-the-h200.md).
     const bool tall = kernel_.type(b2b.dots[0].op->results[0]).shape[0] > 2 * kGroupRows;
     for (int group_m : tall ? kScaledTallGroupMs : kScaledGroupMs) {
       tile::WgmmaScaled kind{.stages = stages};

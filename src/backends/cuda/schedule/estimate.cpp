@@ -194,8 +194,7 @@ class WorkCounter {
     work_.exchanges += reduces ? times : 0;
   }
 
-  // Where all indexed accesses of a loop load vectors, the integers that they are computed from are one for
-  // each.
+  // Indexed accesses. If all of a loop load vectors, the integers behind them are computed once a vector.
   static bool is_indexed(const Instr& in) {
     return in.op && (in.op->kind == OpKind::gather || in.op->kind == OpKind::scatter ||
                      in.op->kind == OpKind::atomic_add);
