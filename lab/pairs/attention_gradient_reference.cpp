@@ -1,6 +1,6 @@
-// With P the weights, dP = dY Vᵀ, Dᵢ = Σⱼ pᵢⱼ dpᵢⱼ and dS = P ∘ (dP − D): dV = Pᵀ dY, dQ = scale · dS K,
-// dK = scale · dSᵀ Q. Errors of elements are carried along as squares, as those of independent roundings add
-// up.
+// Gradients dV = Pᵀ dY, dQ = scale · dS K and dK = scale · dSᵀ Q, of the weights P, with dP = dY Vᵀ,
+// Dᵢ = Σⱼ pᵢⱼ dpᵢⱼ and dS = P ∘ (dP − D). Errors of elements are carried along as squares, as those of
+// independent roundings add up.
 #include "pairs/attention_gradient_reference.h"
 
 #include <cmath>
@@ -120,7 +120,7 @@ BlockGradients block_gradients(const GradientHead& head, const QueryBlock& block
   return g;
 }
 
-// Where one head's gradients go, (length, D); `errors` are squares until they are finished.
+// One head's gradients, (length, D); `errors` are squares until they are finished.
 struct Sum {
   double *values, *errors;
   HostArray terms;  // Σ of the squares of what each row sums with

@@ -26,8 +26,8 @@ Head prepare(const double* keys, const double* values, const AttentionSizes& s) 
   return head;
 }
 
-// From the dot products of one query with the keys it sees to its weights pⱼ, and to how far off each may be,
-// squared. `score_sizes`: what each dot product, scaled, sums.
+// Makes one query's weights pⱼ, and the square of each one's error, of its dot products with the keys that it
+// sees. `score_sizes`: what each dot product, scaled, sums.
 void weigh(std::span<double> p, std::span<double> squared_errors, std::span<const double> score_sizes,
            const ErrorScale& scale, const WeightRounding& rounding, double factor) {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;

@@ -40,7 +40,7 @@ CeilingSampler sampler_of(const DevicePtr& open, const SeenPtr& seen, const std:
   };
 }
 
-// Those measured now; nothing when the user stopped it.
+// Ceilings measured now; none if the user stopped that.
 std::optional<runtime::Probed> measure(runtime::Device& device, const CeilingEvents& events) {
   constexpr double kBrief = 0.05;  // seconds for each figure: a second or two in all
   auto probed = runtime::probe(device, {.seconds_each = kBrief,

@@ -33,8 +33,8 @@ struct Api {
   int (*next_record)(std::uint8_t* buffer, std::size_t valid, void** record) = nullptr;
 };
 
-// Where CUPTI's callbacks put what they read: they take no pointer of ours, so it cannot be a member. They
-// may come from a thread of CUPTI's.
+// What CUPTI's callbacks read: they take no pointer of ours, so it cannot be a member. They may come from a
+// thread of CUPTI's.
 struct Collected {
   std::mutex mutex;
   Api api;

@@ -10,7 +10,7 @@
 
 namespace tilewright::lab {
 
-// From when to when the device was at work, in nanoseconds.
+// A span of time in which the device was at work, in nanoseconds.
 struct Span {
   std::uint64_t begin_ns = 0, end_ns = 0;
 };

@@ -15,7 +15,7 @@ struct HostMatmul {
   Index m, n, k, lda, ldb, ldc;
   Index a_step = 1, b_step = 1;
 };
-// On this thread, by vectors of at most so many elements: what this CPU has, or fewer.
+// Multiplies on this thread, by vectors of at most so many elements: what this CPU has, or fewer.
 void host_matmul(const HostMatmul& work, int most_lanes = 8);
 void host_matmul(const HostMatmul& work, ThreadPool& pool);  // rows or columns shared out
 // The transpose of a (rows, columns) matrix whose rows are `stride` elements apart.

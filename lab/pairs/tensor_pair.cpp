@@ -68,8 +68,8 @@ void finish_contender(Contender& contender, const SharedPtr& shared,
     contender.outputs.push_back(access(shared, results, o, ensure));
 }
 
-// Each call makes new results, as user's code does. The old ones are dropped first: their memory, poisoned,
-// is what the allocator hands out again.
+// A contender whose calls make new results, as users' code does. The old ones are dropped first: their
+// memory, poisoned, is what the allocator hands out again.
 Contender eager(const SharedPtr& shared) {
   auto results = std::make_shared<std::vector<Tensor>>();
   const TensorFunction& f = shared->workload.eager ? shared->workload.eager : shared->workload.function;

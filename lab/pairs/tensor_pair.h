@@ -1,4 +1,4 @@
-// From a short description of a workload on tensors to an instance of the harness: its inputs, its reference,
+// Instances of the harness made of short descriptions of workloads on tensors: inputs, a reference,
 // and the contenders eager, decomposed, compiled and tile.
 #pragma once
 
@@ -31,8 +31,9 @@ struct TensorWorkload {
   // What people write without the compiler, where `function` is not made of calls that run one by one (a
   // gradient); none: `function`.
   TensorFunction eager = {};
-  // Whether it calls what we run as one kernel although people without our library write several operations
-  // (softmax, a norm, gelu): then "decomposed" is a contender, each primitive operation a kernel of its own.
+  // Whether a pair calls composites (softmax, a norm, gelu), which we run as one kernel and people without
+  // our library write as several: then "decomposed" is a contender, each primitive operation a kernel of its
+  // own.
   bool composites = false;
   bool op_by_op = true;  // false: no eager contender; the compiled one is the baseline
   // Builds the kernels written by hand for a device; none: no such contender.

@@ -117,7 +117,7 @@ struct Numbers {
   }
 };
 
-// Those of this machine, opened once: importing PyTorch takes seconds.
+// The peers of this machine, opened once: importing PyTorch takes seconds.
 class OpenedPeers : public testing::Test {
  protected:
   static void SetUpTestSuite() { peers_ = open_peers({}); }

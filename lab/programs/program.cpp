@@ -30,7 +30,7 @@ Index parse_number(const std::string& text, const std::string& what) {
   return number;
 }
 
-// By strtod(), as infinities and numbers below the least normal one are meant, too.
+// A number by strtod(), which reads infinities and numbers below the least normal one, too.
 double parse_real(const std::string& text, const std::string& what) {
   char* rest = nullptr;
   const double number = std::strtod(text.c_str(), &rest);

@@ -1,4 +1,4 @@
-// Each op of the text by the function of the library that has its name.
+// Ops of the text, each by the function of the library that has its name.
 #include "programs/program.h"
 
 #include <tilewright/tensor/attention.h>

@@ -28,7 +28,7 @@ class Draft {
   Draw choose, sizes;
   DType dtype() const { return drawn_.dtype; }
   double bytes() const { return bytes_; }
-  // As many elements of the program's type as `share` of the traffic is.
+  // The number of elements of the program's type that `share` of the traffic is.
   double elements(double share = 1) const;
 
   // Inputs return their name, statements that of their result.
@@ -44,7 +44,7 @@ class Draft {
                   const Options& options = {});
   std::string ours(const std::string& op, const std::vector<std::string>& operands,
                    const Options& options = {});
-  // In f32, and back in the program's type: where PyTorch has one function that computes so inside.
+  // A value in f32, and one back in the program's type, for functions of PyTorch that compute so inside.
   std::string widened(const std::string& x);
   std::string narrowed(const std::string& x);
   // PyTorch's line for a value that ours() has named.

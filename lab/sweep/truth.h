@@ -18,7 +18,7 @@ using Spread = std::vector<std::vector<double>>;
 // a value, whichever is most; and by the bound that its type and the longest sum give for the value, or for
 // the root mean square of all values.
 std::vector<lab::Reference> references(Spread truth, const std::vector<lab::OutputSpec>& outputs);
-// Nothing is known: of each element only that it is written and finite is asked.
+// References that know nothing: each element must only be written and finite.
 std::vector<lab::Reference> unknown(const std::vector<lab::OutputSpec>& outputs);
 
 // Whether by_oracle() ends within seconds.

@@ -1,4 +1,4 @@
-// From a seed to a drawn program within limits, and from that to an instance of the lab's harness.
+// Programs drawn from seeds within limits, and instances of the lab's harness made of them.
 #pragma once
 
 #include <tilewright/perf/cost.h>

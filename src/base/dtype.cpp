@@ -228,7 +228,7 @@ std::int64_t float_to_int(DType dtype, double value) {
 }
 
 bool holds(DType dtype, double value) {
-  // As a double the largest i64 is 2^63, one more than it is.
+  // The largest i64 becomes 2^63 as a double, one more than it is.
   return value < 0x1p63 && static_cast<double>(float_to_int(dtype, value)) == value;
 }
 

@@ -78,7 +78,7 @@ void pin_to(int cpu) {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);  // a refusal costs speed, not correctness
 }
 
-// Which pools' bodies the current thread is in: what makes a nested call run inline.
+// A pool whose body the current thread is in, and those around it: a nested call runs inline.
 struct Frame {
   const void* pool;
   int worker;

@@ -189,7 +189,7 @@ void read_split(const Field& split, TokenizerFile& to) {
   }
 }
 
-// Whether it was ByteLevel.
+// Reads one pre-tokenizer; whether it was ByteLevel.
 bool read_one_pre_tokenizer(const Field& field, TokenizerFile& to) {
   const std::string& type = field["type"].text();
   if (type == "Split") {
@@ -226,7 +226,7 @@ void refuse_normalizer(const Field& normalizer) {
       fmt::format("\"{}\" changes text, which is not supported", normalizer["type"].text()));
 }
 
-// Those that have a place in the vocabulary stand there by their text, not in letters for bytes.
+// Reads added tokens. In the vocabulary they stand by their text, not in letters for bytes.
 void read_added(const Field& added, const TokenNumbers& numbers, TokenizerFile& to) {
   if (added.is_null()) return;
   for (std::size_t i = 0; i < added.list().size(); ++i) {

@@ -56,7 +56,7 @@ ZipReader::ZipReader(Bytes file) {
     ::zip_source_free(source);
     throw Error(fmt::format("it is no ZIP archive, or is cut short: {}", text_of(error)));
   }
-  // Without its entries' local headers, which are read when they are unpacked.
+  // The entries by the central directory alone: local headers are read when they are unpacked.
   const auto count = static_cast<zip_uint64_t>(::zip_get_num_entries(archive_.get(), 0));
   std::uint64_t room = file.size();
   for (zip_uint64_t i = 0; i < count; ++i) {

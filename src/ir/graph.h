@@ -87,7 +87,7 @@ class Graph {
   std::optional<NodeId> find(const Op& op, const std::vector<NodeId>& operands,
                              const Attrs& attrs = {}) const;
   void set_outputs(std::vector<NodeId> outputs);
-  // Where nodes come from that are added without a location of their own; see LocationScope.
+  // The location of nodes that are added without one of their own; see LocationScope.
   const std::string& location() const { return location_; }
   void set_location(std::string location) { location_ = std::move(location); }
 

@@ -80,7 +80,7 @@ Manifest named_so(const std::string& folder) {
   return found;
 }
 
-// Without a manifest, each file speaks for itself: it has a checksum.
+// The checkpoints that a folder's manifest lists. Without a manifest each file counts: it has a checksum.
 Listed listed_in(const std::string& folder) {
   const std::string path = (fs::path(folder) / kManifestName).string();
   std::ifstream file(path, std::ios::binary);

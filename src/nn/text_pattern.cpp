@@ -170,7 +170,7 @@ TextPattern::Match TextPattern::find(std::string_view text, std::size_t from, co
 }
 
 std::string named_pattern(const std::string& name) {
-  // As tiktoken's openai_public.py has them, but for the possessive marks, which change no match.
+  // Patterns of tiktoken's openai_public.py, without the possessive marks, which change no match.
   if (name == "gpt2") return R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
   if (name == "cl100k")
     return R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"

@@ -28,8 +28,8 @@ Grads extreme_vjp(Value a, Value b, Value a_loses, Value b_loses, Value g) {
 Grads pow_vjp(Args x, const Attrs&, Value y, Value g) {
   const Value a = x[0];
   const Value b = x[1];
-  // From here on every finite number is even, and what is one less odd: b - 1 is rounded to an even one,
-  // whose powers have lost the sign.
+  // The number from which on all finite ones are even, and one less of them odd: b - 1 is rounded to an even
+  // one, whose powers have lost the sign.
   const double all_even = compute_dtype(g.dtype()) == DType::f64 ? 0x1p53 : 0x1p24;
   const Value rounded = pow(a, b - 1.0);
   const Value even = bit_and(ge(abs(b), all_even), lt(abs(b), std::numeric_limits<double>::infinity()));
@@ -50,7 +50,7 @@ Grads atan2_vjp(Args x, const Attrs&, Value, Value g) {
   return {scaled * along, -(scaled * up)};
 }
 
-// By the quotient of the two, whose square neither overflows nor, where it counts, vanishes.
+// Length of (a, b) by their quotient, whose square neither overflows nor, where it counts, vanishes.
 tile::Value lower_hypot(tile::Builder&, std::span<const tile::Value> x, const Attrs&) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const tile::Value a = abs(x[0]), b = abs(x[1]), longer = max(a, b), ratio = min(a, b) / longer;

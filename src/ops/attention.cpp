@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Each head as often as query heads share it: a view.
+// A view that repeats each head of x for the query heads that share it.
 Value share_heads(Value x, Index heads) {
   const Shape& s = x.shape();
   if (s[1] == heads) return x;

@@ -65,7 +65,7 @@ constexpr ir::Op kStopGradient =
              .vjp = zero_gradient,
              .lower = [](tile::Builder&, std::span<const tile::Value> x, const Attrs&) { return x[0]; }});
 
-// For a gradient whose fast formula cannot be differentiated itself: b is dead unless it is.
+// A gradient whose fast formula, a, cannot be differentiated: b can, and is dead code unless it is.
 constexpr ir::Op kWithGradientOf =
     checked({.name = "with_gradient_of",
              .arity = 2,

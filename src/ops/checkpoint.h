@@ -15,7 +15,7 @@ inline constexpr const char* kCall = "call";
 
 enum class Edge : unsigned char { in, out };
 ir::Value checkpoint_edge(ir::Value x, Edge edge, Index call);
-// Whether it is such a mark, of this kind.
+// Whether a node is a checkpoint's mark of this kind.
 bool is_edge(const ir::Node& node, Edge edge);
 
 }  // namespace tilewright::ops

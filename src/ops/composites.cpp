@@ -191,7 +191,7 @@ Value uniform(Value bits, Index add, int digits = kUniformBits) {
 }  // namespace
 
 Value rand(Value seed, const Shape& shape, Index offset, DType dtype) {
-  // As many bits as the type has digits: more would be rounded, the largest of them to 1.
+  // The bits of a draw, as many as the type has digits: more would be rounded, the largest draws to 1.
   const int digits = is_float(dtype) ? -std::ilogb(unit_roundoff(dtype)) : kUniformBits;
   return cast(uniform(random_bits(seed, shape, offset), 0, std::min(digits, kUniformBits)), dtype);
 }

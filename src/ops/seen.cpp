@@ -138,7 +138,7 @@ std::optional<Line> line_of(const Placed& p, const Roles& roles) {
   return roles.fits(out, n.type.dtype) ? std::optional(out) : std::nullopt;
 }
 
-// Whether they are equal wherever the query has the number of the key.
+// Whether a and b are equal on the diagonal, where the query has the number of the key.
 bool same_at_own_place(const Placed& a, const Placed& b) {
   const Node &x = node_of(a.value), &y = node_of(b.value);
   const auto is_view = [](const Node& n) { return n.op == &kReshape || n.op == &kExpand; };
@@ -218,7 +218,7 @@ class SeenFinder {
     const bool view = n.op == &kExpand || n.op == &kReshape;
     if (view || n.op == &kBitAnd) {
       const auto left = operand(p, 0), right = view ? left : operand(p, 1);
-      // As they lie: an operand that is no suffix of the scores' axes is one part.
+      // Operands are split only as they lie: one that is no suffix of the scores' axes stays one part.
       if (left && right && is_suffix(*left) && is_suffix(*right)) {
         split(*left, of_own, of_both);
         if (!view) split(*right, of_own, of_both);
@@ -291,7 +291,7 @@ class SeenFinder {
     return a;
   }
 
-  // Where `p` is `wanted`.
+  // The terms one of which holds wherever `p` is `wanted`.
   Terms terms_of(const Placed& p, bool wanted) const {
     const Node& n = node_of(p.value);
     if (n.op == &kBitNot) {

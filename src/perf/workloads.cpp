@@ -97,7 +97,7 @@ Cost cost(const TiledMatmul& w) {
   check_positive("tiled", {{"m", w.m}, {"n", w.n}, {"k", w.k}});
   const double m = real(w.m), n = real(w.n), k = real(w.k);
   c.matrix[w.math] = 2 * m * n * k;
-  // Each row block of A is read once for each column block of the result, and the reverse.
+  // Reads: each row block of A once for each column block of the result, and the reverse.
   c.bytes_read = bytes_of(w.operands) * (m * k * std::ceil(n / bn) + k * n * std::ceil(m / bm));
   c.bytes_written = bytes_of(w.output) * m * n;
   return c;

@@ -66,7 +66,7 @@ std::optional<std::string> payload(const std::string& entry, const std::string& 
   return std::string(body);
 }
 
-// Nothing where there is no folder yet; a Failure where one cannot be listed.
+// The files of a folder with this suffix: none if there is no folder yet, a Failure if it cannot be listed.
 Result<std::vector<fs::directory_entry>> entries(const std::string& directory, std::string_view suffix) {
   std::vector<fs::directory_entry> out;
   std::error_code error;

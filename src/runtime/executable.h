@@ -35,7 +35,7 @@ class Executable {
   const tile::Plan& plan() const { return plan_; }
   Device& device() const { return *device_; }
   const std::vector<std::shared_ptr<LoadedKernel>>& kernels() const { return kernels_; }
-  // Where create()'s time went, for the first that asks: who comes later found it done.
+  // The parts of create()'s time, told once: to later callers the program was there already.
   BuildTimes take_build_times() { return std::exchange(build_times_, {}); }
   // One step at a time, for tools that measure or check single kernels: bind once, then run steps of plan().
   Status bind(std::span<const std::shared_ptr<Buffer>> inputs,

@@ -1,4 +1,4 @@
-// From kernels to programs: candidates and text in turn, binaries side by side, the driver in turn again.
+// Makes programs of kernels: candidates and text in turn, binaries side by side, the driver in turn again.
 #include "runtime/kernel_store.h"
 
 #include <tilewright/base/clock.h>
@@ -74,7 +74,7 @@ KernelStore::Build KernelStore::printed(const tile::Kernel& kernel) const {
   return out;
 }
 
-// From the disk, or from the compiler. Threads do this at the same time.
+// Gets a binary from the disk, or from the compiler. Threads do this at the same time.
 void KernelStore::compile(Build& build) const {
   const auto start = std::chrono::steady_clock::now();
   if (std::optional<std::string> stored = cache_ ? cache_->find(build.key) : std::nullopt) {

@@ -25,7 +25,7 @@ struct LoadedKernel {
 };
 using KernelResult = Result<std::shared_ptr<LoadedKernel>>;
 
-// Where the time of getting several kernels went, in ms of the wall clock.
+// Times of getting several kernels, in ms of the wall clock.
 struct BuildTimes {
   double print_ms = 0;     // schedules considered, texts written
   double compiler_ms = 0;  // compilers side by side; of kernels on disk: reading them

@@ -41,9 +41,8 @@ ProcessorLook look_at_processors();
 // The share that others took between two looks, 0 to 1; 0 where nothing is known or no tick has passed.
 double share_of_others(const ProcessorLook& before, const ProcessorLook& after);
 
-// More than this is busy. An idle system's services take under 1 %, and /proc/stat counts in ticks of 10 ms:
-// of a probe of two seconds on two processors four ticks are 1 %. One process of a neighbour on 2 cores is 50
-// %.
+// A larger share is busy. An idle system's services take under 1 %, and /proc/stat counts in ticks of 10 ms:
+// of a probe of two seconds on two processors four ticks are 1 %. A neighbour's process on 2 cores is 50 %.
 inline constexpr double kBusyShare = 0.05;
 // "others took 43 % of the processors' time"; empty when `share` is not busy.
 std::string busy_text(double share);

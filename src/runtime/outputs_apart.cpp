@@ -1,4 +1,4 @@
-// Which outputs are inputs, and copies of them.
+// Finds outputs that are inputs, and copies them.
 #include "runtime/outputs_apart.h"
 
 #include <algorithm>

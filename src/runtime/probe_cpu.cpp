@@ -38,7 +38,7 @@ extern "C" void probe(void* const* views, const long* scalars, long begin, long 
 }}
 )";
 
-// How a share is walked. `ahead` is in vectors: prefetched by hand; 0 leaves it to the processor.
+// A way to walk a share. `ahead`: vectors that are prefetched by hand; 0 leaves that to the processor.
 struct Walk {
   int streams = 1, ahead = 0;
 };

@@ -22,8 +22,8 @@ struct StoredWinner {
 // there are.
 std::string shape_bucket(const tile::Kernel& kernel);
 
-// How far apart two kernels' tiles are, those of 128 by 256 and 96 by 256: the sum of their ratios'
-// logarithms. Infinite where they have other names.
+// The distance between two kernels' tiles, as of 128 by 256 and 96 by 256: the sum of their ratios'
+// logarithms. Infinite if their constants have other names.
 double tile_distance(const std::vector<tile::ConstParam>& a, const std::vector<tile::ConstParam>& b);
 
 }  // namespace tilewright::runtime

@@ -121,7 +121,8 @@ class KernelTuner {
     return out;
   }
 
-  // Those that are measured: the first, and what would run untuned, the first of the plan's own kernel.
+  // Keeps the choices that are measured: the first ones, and the one that would run untuned, the first of the
+  // plan's own kernel.
   void keep_tried(std::vector<Choice>& choices) const {
     const auto most = static_cast<std::ptrdiff_t>(options_.candidates);
     if (std::ssize(choices) <= most) return;

@@ -24,8 +24,8 @@ struct Trial {
 struct KernelTuning {
   std::vector<Trial> trials;  // fastest first; empty when the winner was stored or there is no choice
   bool stored = false;
-  // Where a library's call was measured: who won, and by how much. Of a stored winner what was found when it
-  // was measured.
+  // A line where a library's call was measured: who won, and by how much. Of a stored winner, what its
+  // measurement found.
   std::string library;
   double ms = 0;  // spent on this kernel, compiling included
 };

@@ -169,7 +169,7 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
                                    [&](const auto& k) { return k.get() == &s; });
   if (shares_kernels && s.programs.size() == 1 && may_range && is_kept) {
     open_range(s, history, device, trace_at, dynamic, how);
-    // Those for single sizes that it serves are done with.
+    // Specialisations for single sizes that the range serves are done with.
     std::erase_if(specialisations,
                   [&](const auto& other) { return other.get() != &s && replaces(s, *other); });
   }

@@ -38,8 +38,8 @@ struct CompiledCore::State {
 
   SizeHistory history;
   bool reads_shapes = false;  // it did at least once: then it is called with sizes of arguments only
-  // Whether a specialisation for a range will do, or only one that is for the arguments' sizes alone: what
-  // writes over its inputs was proved for these.
+  // Specialisations that will do: those for a range, too, or only those for the arguments' sizes alone, for
+  // which it was proved that a program may write over its inputs.
   enum class Sizes : std::uint8_t { of_a_range, alone };
   // What a call runs, with the sizes of its arguments, as long as the function is not run again.
   struct Ready {

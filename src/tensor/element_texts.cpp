@@ -108,8 +108,7 @@ std::string padded_right(const std::string& text, std::size_t width) {
 
 std::string not_finite(double x) { return std::isnan(x) ? "nan" : x < 0 ? "-inf" : "inf"; }
 
-// From here on numbers are written with an exponent: where a type's digits end (10^digits10), of f64 at
-// `most`.
+// The least number that is written with an exponent: where a type's digits end (10^digits10), of f64 `most`.
 double large(DType dtype, double most) {
   constexpr double kF32 = 1e6, kNarrow = 1e3;  // f16 has 3 digits; the other narrow types are printed as it
   return dtype == DType::f64 ? most : dtype == DType::f32 ? kF32 : kNarrow;
@@ -152,7 +151,7 @@ std::vector<std::string> float_texts(std::span<const double> numbers, DType dtyp
   texts.reserve(numbers.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     Parts& p = parts[i];
-    // Where others have more digits, those of the number itself, and not zeros, follow the shortest ones.
+    // A number of fewer digits than others is filled up with its own further digits, not with zeros.
     if (exponents && std::isfinite(numbers[i]) && p.fraction.size() < behind)
       p = scientific_exactly(numbers[i], static_cast<int>(behind));
     if (!std::isfinite(numbers[i]))

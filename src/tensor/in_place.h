@@ -9,9 +9,9 @@
 
 namespace tilewright::detail {
 
-// Which outputs are which of a program's inputs: its arguments, then what it captured. Borrowed tensors may
-// be the same memory without being the same tensor; throws Error where two share a part of it, or see it as
-// different types.
+// The outputs that are inputs of a program, which are its arguments and then what it captured. Borrowed
+// tensors may be the same memory without being the same tensor; throws Error where two share a part of it, or
+// see it as different types.
 std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
                                           const std::vector<Tensor>& arguments,
                                           const std::vector<Tensor>& captured);

@@ -89,8 +89,9 @@ std::vector<ir::Value> write_search(ir::Value index, const IndexUse& use) {
   return {first, ops::sum(ops::where(ops::eq(at, first), flat, 0), {}, ops::Keep::no)};
 }
 
-// By default a check may take a fiftieth of the operation's time: both are bound by memory, which the check
-// reads by one thread; or about 30 ns, where the least call takes 1.7 µs (tests/soak/index_check_bench.cpp).
+// Whether a check is cheap enough to be made unasked: a fiftieth of the operation's time (both are bound by
+// memory, which the check reads by one thread), or about 30 ns, where the least call takes 1.7 µs
+// (tests/soak/index_check_bench.cpp).
 bool is_cheap(const IndexUse& use, const Tensor& index) {
   constexpr Index kFewIndices = 32;
   constexpr double kShare = 0.02;
@@ -129,7 +130,7 @@ void check_index(const IndexUse& use, const Tensor& index, const std::vector<Ten
     if (!t.impl()->donated.empty()) return;
     recorded |= t.impl()->trace != nullptr;
   }
-  // Where nobody asked for checks, what has nothing out of range needs no look at what is being recorded.
+  // An index in range, of which nobody asked for checks, needs no look at what is being recorded.
   const auto on_host = [](const Tensor& t) { return t.impl()->buffer && t.impl()->device->is_host(); };
   if (!wanted && on_host(index) && (!is_cheap(use, index) || in_range_on_host(use, index))) return;
   bool compiled = false;
@@ -138,7 +139,7 @@ void check_index(const IndexUse& use, const Tensor& index, const std::vector<Ten
         is_compiled(in_function(use.op, where, [&] { return recording_trace(*context, operands); }).get());
   }
   if (!compiled) {
-    // In functions that are recorded for one call: what the index stands for.
+    // The tensor that an index stands for, in functions that are recorded for one call.
     if (const Tensor* t = concrete(index); t && t->impl()->device->is_host()) {
       if (wanted || is_cheap(use, index)) search_on_host(use, *t, where);
       return;

@@ -7,7 +7,7 @@
 
 namespace tilewright::detail {
 
-// Which operation reads `index`, whose numbers must be in [0, extent).
+// The operation that reads an index, whose numbers must be in [0, extent).
 struct IndexUse {
   const char* op;    // "take"
   const char* what;  // "index", "label"

@@ -60,7 +60,7 @@ void check(const Tensor& x, const Indices& indices) {
           "knows. where() chooses element by element");
 }
 
-// Where an index tensor picks; -1: nowhere.
+// x after slices and new axes, and the axis along which an index tensor still picks; -1: none does.
 struct Viewed {
   ir::Value value;
   int axis_to_pick = -1;

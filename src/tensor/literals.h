@@ -10,7 +10,7 @@
 
 namespace tilewright::detail {
 
-// Which literals may become inputs.
+// The literals that may become inputs.
 enum class Literals : std::uint8_t {
   any,       // those that no rewrite knows
   exponent,  // not the small ones, which become products

@@ -54,9 +54,9 @@ double lost_by_stores_s(const ir::Graph& graph, const tile::Target& target) {
   return target.cache_holds(bytes) ? 0 : bytes / target.memory_bytes_per_s;
 }
 
-// Whether kernels of any size lose so much a call that its own are worth compiling: that takes as long as
-// thousands of such losses. On a GPU, where no kernel of any size was measured, all that is longer than what
-// a launch hides.
+// Whether kernels of any size lose so much a call that the size's own are worth compiling, which takes as
+// long as thousands of such losses. On a GPU, where no kernel of any size was measured, this holds for all
+// that is longer than what a launch hides.
 bool is_worth_compiling(const ir::Graph& graph, const passes::Compiled& any_size,
                         const tile::Target& target) {
   constexpr double kLittle_s = 5e-6;
@@ -71,7 +71,7 @@ bool is_worth_compiling(const ir::Graph& graph, const passes::Compiled& any_size
 // A graph, lowered where it is asked for.
 class SizeFamily::Member {
  public:
-  // Whether it takes kernels of any size always, or has its own where these are worth it.
+  // Whether a graph always takes kernels of any size, or has its own where these are worth compiling.
   enum class Share : std::uint8_t { always, unless_slower };
 
   Member(DeviceState& device, const ir::Graph& graph, const GraphOptions& options,
@@ -131,7 +131,7 @@ class SizeFamily::Member {
   bool refused_[2] = {false, false};
 };
 
-// With kernels that there are.
+// Shares kernels that there are already.
 SizeFamily::Shared SizeFamily::fitting(DeviceState& device, Member& member) {
   for (auto g = generals_.begin(); g != generals_.end(); ++g) {
     const passes::Compiled* compiled = member.lowered_by(g->rows);
@@ -145,7 +145,7 @@ SizeFamily::Shared SizeFamily::fitting(DeviceState& device, Member& member) {
   return {};
 }
 
-// With kernels that come of comparing with the first of `others` for which there are any.
+// Makes kernels by comparing with the first of `others` that gives any.
 SizeFamily::Shared SizeFamily::compared(DeviceState& device, Member& member, Rows rows,
                                         const Others& others) {
   Shared out;

@@ -61,7 +61,7 @@ class SizeRange::Opening {
   using Numbers = std::optional<std::vector<passes::PlanNumber>>;
   enum class Window : std::uint8_t { short_one, whole };
 
-  // Whether its lowering takes so long that few samples must do: from some tenths of a second on.
+  // Whether lowering takes so long, from some tenths of a second on, that few samples must do.
   bool is_large() const {
     constexpr int kManyNodes = 250;
     return of_.traced.graph.size() > kManyNodes;
@@ -78,7 +78,7 @@ class SizeRange::Opening {
     return out;
   }
 
-  // Those of the program, then of the graph.
+  // The numbers of the program, then those of the graph.
   std::vector<passes::PlanNumber> numbers(const tile::Plan& plan, const TracedAt& traced) const {
     std::vector<passes::PlanNumber> all = numbers_of(plan, traced);
     for (const ir::Measure& m : ir::measures_of(traced.graph)) all.push_back({m.dtype, m.bits});
@@ -155,8 +155,8 @@ class SizeRange::Opening {
     return true;
   }
 
-  // Each size from a quarter of what it is to four times, or as far as there are samples with the others as
-  // they are; then the box of all of them.
+  // Finds the bounds of each size: from a quarter to four times of what it is, or as far as there are samples
+  // with the other sizes as they are. Whether the corners of the box of all bounds are samples, too.
   bool find_bounds() {
     constexpr Index kWider = 4;
     for (std::size_t i = 0; i < now_.size(); ++i) {
@@ -225,7 +225,7 @@ class SizeRange::Opening {
     return true;
   }
 
-  // Which remainders are samples.
+  // Finds the remainders that are samples.
   bool in_a_row(std::size_t i) {
     Size& size = out_.sizes_[i];
     const Index from = std::max(size.least, power_and_multiple(size).second - kWindow / 2);

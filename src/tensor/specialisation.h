@@ -53,7 +53,7 @@ struct Specialisation {
 };
 
 std::vector<Guard> guards_of(const std::vector<Tensor>& args);
-// Whether it was made for arguments of these very types.
+// Whether a specialisation was made for arguments of these very types.
 bool matches(const Specialisation& s, const std::vector<Tensor>& args);
 // Why there is none among those that are known, the one called last first.
 std::string recompile_reason(const std::vector<std::shared_ptr<Specialisation>>& known,
@@ -71,7 +71,7 @@ struct SizeHistory {
 // threads may call what is there, and open no other range.
 void open_range(Specialisation& s, SizeHistory& history, DeviceState& device, const TraceAt& trace_at,
                 const std::vector<DynamicDim>& dynamic, const GraphOptions& options);
-// Whether its range holds these arguments, of the same devices.
+// Whether a specialisation's range holds these arguments, of the same devices.
 bool serves(const Specialisation& s, const std::vector<Tensor>& args);
 // Whether all that `other` does, which is for one size, is done by `s` as well.
 bool replaces(const Specialisation& s, const Specialisation& other);

@@ -118,7 +118,7 @@ struct ContextState {
 // The context of a tensor; throws Error when it is gone.
 std::shared_ptr<ContextState> context_of(const Tensor& t, const char* what, const Location& where);
 
-// Where two tensors are that do not meet: "on cpu and cuda:0".
+// The devices of two tensors that do not meet, for errors: "on cpu and cuda:0".
 std::string apart(const runtime::Device& a, const runtime::Device& b);
 
 Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,

@@ -12,7 +12,7 @@ std::size_t storage_bytes(const Tensor& t);
 void* storage_address(const Tensor& t);          // the device's
 const std::byte* host_storage(const Tensor& t);  // null when the host cannot read it in place
 
-// Each is done on return, after all work launched so far.
+// Fill or read a tensor's memory, after all work launched so far, and return when that is done.
 Status fill_storage(const Tensor& t, std::uint8_t byte);  // other handles of the tensor see it
 Status read_storage(const Tensor& t, void* to);
 

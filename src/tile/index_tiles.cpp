@@ -1,4 +1,4 @@
-// From the op that defines a tile back to arange and to scalars.
+// Follows a tile's definition back to arange and to scalars.
 #include "tile/index_tiles.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 namespace tilewright::tile {
 
 namespace {
-// Where none has one, what apply() would say of the first that should.
+// The builder of the first operand that has one. If none has, throws what apply() would say.
 Builder& builder_of(Prim prim, std::initializer_list<const Operand*> operands, const Location& where) {
   int number = 0, undefined = -1;
   for (const Operand* o : operands) {

@@ -29,7 +29,7 @@ struct Row {
 };
 
 double sign_of(double a) { return a > 0 ? 1 : a < 0 ? -1 : a; }
-// Without overflow on either side.
+// The sigmoid, without overflow on either side.
 double sigmoid_of(double a) { return a >= 0 ? 1 / (1 + std::exp(-a)) : std::exp(a) / (1 + std::exp(a)); }
 I divide(I a, I b) {
   if (b == 0) return 0;

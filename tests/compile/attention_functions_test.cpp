@@ -264,8 +264,8 @@ TEST_P(AttentionFunctions, DropsWeights) {
   EXPECT_EQ(compiled.report().front().kernels.size(), 1U) << compiled.explain();
 }
 
-// By differences of the loss, for q, k, v and a captured bias. Queries without keys, by the mask and by the
-// bias, have gradients of 0.
+// Gradients for q, k, v and a captured bias, checked by differences of the loss. Queries without keys, by the
+// mask and by the bias, have gradients of 0.
 TEST_P(AttentionFunctions, HasGradients) {
   const Sizes s{1, 2, 2, 5, 7, 4, 3};
   Problem p = problem(s);

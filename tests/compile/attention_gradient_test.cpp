@@ -145,7 +145,7 @@ TEST_P(AttentionGradient, OfABiasIsAMatrixOfItsOwn) {
   for (std::size_t i = 1; i < got.size(); ++i) EXPECT_LE(distance(got[i], want[i]), 4e-6) << i;
 }
 
-// In float64, along random directions: the error of a central difference goes with the step's square.
+// Slopes in float64, along random directions: the error of a central difference goes with the step's square.
 TEST_P(AttentionGradient, IsTheSlopeOfTheLoss) {
   for (const Variant& variant : variants()) {
     SCOPED_TRACE(variant.name);

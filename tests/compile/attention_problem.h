@@ -79,7 +79,7 @@ inline std::vector<float> normal(Index count, std::mt19937_64& random, float spr
   return out;
 }
 
-// On the devices a suite is instantiated for.
+// A suite on each device that it is instantiated for.
 class AttentionProblems : public ::testing::TestWithParam<const char*> {
  protected:
   Context ctx_{{.device = GetParam(), .cache_directory = ""}};

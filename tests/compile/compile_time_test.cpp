@@ -198,7 +198,7 @@ TEST(CompileTime, RecomputableTakesEachNodeOnce) {
   EXPECT_LT(allocations_of(400), 6 * allocations_of(100));
 }
 
-// Each product is looked at by itself: what that takes does not grow with the program around it.
+// Work per product does not grow with the program around it: each is looked at by itself.
 TEST(CompileTime, MaterializeTakesEachProductByItself) {
   if (!kCountsAllocations) GTEST_SKIP() << "allocations are not counted here";
   for (const char* family : layer_families()) {

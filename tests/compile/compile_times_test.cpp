@@ -1,4 +1,4 @@
-// Where the time of a first call went.
+// The parts of a first call's time.
 #include <tilewright/tilewright.hpp>
 
 #include <gtest/gtest.h>

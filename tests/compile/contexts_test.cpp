@@ -30,7 +30,7 @@ TEST(Contexts, HaveSpecialisationsOfTheirOwn) {
   EXPECT_EQ(f.report().size(), 2u) << "each is found again";
 }
 
-// Each thread with tensors of its own Context, of sizes that change: a result is of the size that was given.
+// Threads with tensors of their own Contexts, of sizes that change: a result is of the size that was given.
 template <class Run>
 int wrong_from_two_threads(const Run& run) {
   constexpr int kCalls = 3000, kSizes = 6;

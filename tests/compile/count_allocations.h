@@ -12,7 +12,7 @@
 
 namespace tilewright::test {
 
-// Whether they are counted at all: under the thread sanitizer they are not.
+// Whether allocations are counted at all: under the thread sanitizer they are not.
 #ifdef TW_THREAD_SANITIZER
 inline constexpr bool kCountsAllocations = false;
 #else

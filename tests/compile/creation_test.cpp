@@ -57,7 +57,7 @@ TEST_P(Creation, CompilesNothing) {
   EXPECT_EQ(programs(), before);
 }
 
-// In parts by the threads of a CPU.
+// Large tensors are filled in parts by the threads of a CPU.
 TEST_P(Creation, FillsLargeTensorsToTheirEnd) {
   constexpr Index kSize = (Index{1} << 20) + 3;
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::u8}) {

@@ -74,7 +74,7 @@ TEST_P(Deterministic, GradientsOfAnEmbeddingOfAttentionAndOfItsSlopes) {
         1e-3);
 }
 
-// Nothing is asked for: products that share out their depth, and attention with gradients.
+// Products that share out their depth, and attention with gradients, without the option.
 TEST_P(Deterministic, WhatHasNoSumsByIndexIsSoAnyway) {
   const Tensor a = ctx_.randn({3, 3000}), b = ctx_.randn({3000, 5}), q = ctx_.randn({1, 2, 70, 16});
   const auto slopes = value_and_grad(

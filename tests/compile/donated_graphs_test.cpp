@@ -50,7 +50,7 @@ TEST_P(DonatedGraphs, HaveTheBitsOfThoseThatWriteElsewhere) {
     std::vector<int> all(graph.inputs().size());
     std::iota(all.begin(), all.end(), 0);
     const auto function = detail::graph_function(graph);
-    // In a fixed order, as atomics are not.
+    // Deterministic functions add in a fixed order, as atomics do not.
     const CompiledList apart(function, {.deterministic = true}),
         donating(function, {.deterministic = true, .donate = all});
     const std::vector<Tensor> expected = apart(tensors(context, graph, seed)),

@@ -181,7 +181,7 @@ TEST_P(EagerSizes, FewKernelsServeAll) {
   }
 }
 
-// Where sizes as arguments cost nothing.
+// Operations to which sizes as arguments cost nothing share kernels between sizes.
 TEST_P(EagerSizes, TheSecondCompilesNothing) {
   const auto of_vectors = [&](Index n) {
     const Tensor x = ctx_.full({n}, 0.5), rows = ctx_.full({n, 12}, 0.25);
@@ -195,7 +195,7 @@ TEST_P(EagerSizes, TheSecondCompilesNothing) {
   EXPECT_EQ(builds(), after_one);
 }
 
-// Where kernels of any size would be slower, and a call is long, each size has its own: those that a context
+// Long calls that kernels of any size would make slower have kernels for each size: those that a context
 // without other sizes would make.
 TEST_P(EagerSizes, LargeProgramsThatLoopOrMultiplyHaveTheirOwn) {
   if (std::string(GetParam()) == "reference") return;  // nothing is large to it

@@ -19,7 +19,7 @@ class GraphBreaks : public ::testing::Test {
   Context ctx_{{.device = "cpu", .cache_directory = test::kernel_folder()}};
 };
 
-// Which way it goes depends on values.
+// A function whose way depends on values.
 Tensor up_or_down(const Tensor& x) {
   const Tensor y = exp(x) * 2.f;
   return max(y).item() > 3 ? y + 1.f : sin(y);

@@ -54,7 +54,7 @@ TEST_F(Literals, BoundsThatCrossOrAreNotNumbers) {
   }
 }
 
-// As in PyTorch with whole bounds: exact beyond the integers that f32 holds.
+// Whole bounds stay exact beyond the integers that f32 holds, as in PyTorch.
 TEST_F(Literals, BoundsOfIntegersKeepTheirType) {
   const Tensor x = ctx_.from(std::vector<std::int64_t>{-5, 16777217, 33554433}, {3});
   const auto f = [](const Tensor& t) { return clamp(t, 0, 33554432); };

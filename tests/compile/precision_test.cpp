@@ -124,7 +124,7 @@ TEST_P(PrecisionTest, HoldsForSizesThatChangeAndBehindGraphBreaks) {
       << broken.explain();
 }
 
-// As all options are: a function within another is a part of that one.
+// Options are those of the outermost function: a function within another is a part of that one.
 TEST_P(PrecisionTest, IsThatOfTheFunctionThatIsCompiledOutermost) {
   const auto inner = compile(product, {.precision = Precision::bf16});
   const auto outer = compile([&](const Tensor& a, const Tensor& b) { return inner(a, b) * 1.f; });

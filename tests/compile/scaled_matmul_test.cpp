@@ -21,7 +21,7 @@ std::size_t place(Index i) { return static_cast<std::size_t>(i); }
 
 class ScaledMatmul : public ::testing::TestWithParam<const char*> {
  protected:
-  // As 8 bits hold it.
+  // A random tensor as 8 bits hold it.
   Tensor quantised(const Shape& shape, DType dtype) { return cast(ctx_.randn(shape), dtype); }
   Tensor scales(const Shape& shape) { return exp(ctx_.randn(shape)); }
   Context ctx_{{.device = GetParam(), .cache_directory = test::kernel_folder()}};

@@ -70,7 +70,7 @@ TEST_P(UpdateSlice, MistakesAreNamed) {
   test::expect_says([&] { dynamic_slice(x, {0, 0}, {3}); }, {"dynamic_slice", "[3] is no part of [3,5]"});
 }
 
-// Each keeps what lies around its block, not what the other wrote.
+// Two updates of one tensor each keep what lies around their block, not what the other wrote.
 TEST_P(UpdateSlice, TwoOfOneTensorDoNotMeet) {
   const Tensor u = ctx_.from(Floats{1, 2}, {2}), w = ctx_.from(Floats{5, 6}, {2}), start = at(0), end = at(3),
                x = ctx_.from(Floats{10, 20, 30, 40, 50}, {5});

@@ -12,7 +12,7 @@ namespace tilewright::test {
 // Compiles each text once and collects what a reader of the log would complain about.
 class KernelCompiler {
  public:
-  // With a folder, every source and binary is left there.
+  // `keep`: a folder in which every source and binary is left.
   explicit KernelCompiler(std::string architecture, std::string keep = "");
 
   const std::string& architecture() const { return architecture_; }

@@ -138,7 +138,7 @@ int run(const Options& options) {
       "{} kernels asked for, {} different ones compiled for {} by NVRTC {}, {} complaints, in {:.0f} s\n",
       compiler.asked(), compiler.compiled(), options.architecture, nvrtc->version(),
       compiler.complaints().size(), seconds);
-  // Nothing compiled would be nothing proved.
+  // A run that compiled nothing has proved nothing, and fails.
   return failed == 0 && compiler.complaints().empty() && compiler.compiled() > 0 ? 0 : 1;
 }
 

@@ -208,7 +208,7 @@ TEST_F(EmulatedB2b, TwoProductsBeforeTheLast) {
   check_kernel_of(a, attention_gradient_q(a), b2b(256));
 }
 
-// As the compiler lowers chains for devices with wgmma and for those with mma.sync alone.
+// Chains as the compiler lowers them, for devices with wgmma and for those with mma.sync alone.
 class CompiledB2b : public EmulatedB2b, public ::testing::WithParamInterface<const char*> {
  protected:
   CompiledB2b() {
@@ -219,7 +219,7 @@ class CompiledB2b : public EmulatedB2b, public ::testing::WithParamInterface<con
 INSTANTIATE_TEST_SUITE_P(Architectures, CompiledB2b, ::testing::Values("sm_90a", "sm_80"),
                          [](const auto& info) { return std::string(info.param); });
 
-// Which keys each of 400 queries sees of 700: those up to `ahead` places further, and of these the last
+// The keys of 700 that each of 400 queries sees: those up to `ahead` places further, and of these the last
 // `window`.
 struct Seen {
   Index ahead = 0, window = 0;  // 0: all

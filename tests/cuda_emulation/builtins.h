@@ -224,7 +224,7 @@ inline void ptx_fma_rn_bf16x2(unsigned& o, unsigned a, unsigned b, unsigned c) {
   for (int half = 0; half < 2; ++half)
     o |= emu_to_bf16(fmaf(at(a, half), at(b, half), at(c, half))) << 16 * half;
 }
-// With the table 0x6a.
+// lop3 with the table 0x6a.
 inline void ptx_lop3_b32(unsigned& o, unsigned a, unsigned b, unsigned c) { o = (a & b) ^ c; }
 inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = exp2f(x); }
 inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = 1.f / x; }

@@ -67,7 +67,7 @@ TEST_F(ClusterRows, WithoutClustersOrWithADotItIsRefused) {
 
 int cluster_of(const tile::Schedule& schedule) { return std::get<tile::ElementLoops>(schedule.kind).cluster; }
 
-// As the compiler lowers it: one kernel without temporaries, whose first schedule has clusters.
+// The compiler lowers this to one kernel without temporaries, whose first schedule has clusters.
 TEST_F(ClusterRows, OneRowTimesAMatrixIsOneKernel) {
   const test::ProductGraph product{.n = 8192, .k = 2048, .dtype = DType::bf16};
   const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());

@@ -113,7 +113,7 @@ TEST(Libraries, RunAloneWhereAComparisonWantsThem) {
   }
 }
 
-// With and without libraries, and with them alone, winners are stored apart; what was found comes along.
+// Winners with libraries, without and with them alone are stored apart, each with what was found.
 TEST(Libraries, WinnersAreStored) {
   const Folder folder;
   for (const bool stored : {false, true}) {
@@ -127,7 +127,7 @@ TEST(Libraries, WinnersAreStored) {
       EXPECT_EQ(kernel.library.starts_with("cublaslt won"), libraries == Libraries::compared);
       EXPECT_EQ(kernel.tuning.front().find("stored winner") != std::string::npos, stored);
     }
-    // Another size of the bucket, whose tiles may be others.
+    // A second size of the bucket, whose tiles may be others.
     const auto f = compile(kProduct, {.max_autotune = true});
     expect_product(f(matrix(ctx, 39, 64), matrix(ctx, 64, 23)), 39, 23, 64);
     EXPECT_EQ(f.report().front().kernels.front().schedule, "library name=cublaslt");

@@ -100,7 +100,7 @@ int masks_in(const Kernel& kernel, const Op& loop) {
   return count;
 }
 
-// As many loops as said, of which exactly one has no masks.
+// Checks that there are so many loops, exactly one of them without masks.
 void check(const Setup& setup, std::size_t loops, const std::vector<std::int64_t>& lengths = {40}) {
   const Kernel one = kernel_of(setup), cut = passes::peel_masked_loops(one);
   EXPECT_EQ(tile::verify(cut).value_or(""), "");
@@ -142,7 +142,7 @@ TEST(LoopPeeling, WindowsHaveBlocksBeforeAndAfter) {
     }
 }
 
-// As the passes write the difference of two positions.
+// Masks of a difference of two positions, as the passes write it.
 TEST(LoopPeeling, DifferencesOfPositionsAreSeenThrough) {
   for (Index width : {1, 24, 100})
     check({[=](Builder& k, tile::Value s, tile::Value row, tile::Value key, tile::Value) {

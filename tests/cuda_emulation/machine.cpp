@@ -108,7 +108,7 @@ class Machine {
   [[noreturn]] void finish();
 
   Block& block() { return blocks_[current->rank]; }
-  // In front of the dynamic memory.
+  // Bytes of static memory, which lies in front of the dynamic one.
   std::size_t static_bytes() const {
     return std::min(kStaticSharedBytes, kAddressedBytes - (size_.shared_bytes + 31) / 16 * 16);
   }

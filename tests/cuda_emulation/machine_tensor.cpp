@@ -155,7 +155,7 @@ void read_row(const unsigned char* memory, unsigned long long descriptor, bool m
 void gather_parts(const Wgmma& w, unsigned thread, float (&left)[2][kMostDepth]) {
   for (int part = 0; part < 4; ++part) {
     const unsigned* words = emu_exchange(*w.parts[part]);
-    // Each holds 4 bytes of the first half of the row's 32 and 4 of the other.
+    // Each of the four threads holds 4 bytes of the first half of the row's 32, and 4 of the other half.
     with_type(w.a_type, [&](auto bits, const auto& decode) {
       constexpr unsigned kNumbers = 4 / sizeof bits;
       float* to = left[part % 2] + static_cast<unsigned>(part) / 2 * 4 * kNumbers;

@@ -100,7 +100,7 @@ TEST_F(Scans, OfTinyTilesStandSideBySide) {
       backend_->print(along, spread(32, 4, 8)));  // lanes of a program that is not there would be asked
 }
 
-// As lowered: nothing but the runs' totals waits, and enough programs for the machine.
+// Scans are lowered so that only the runs' totals wait, by enough programs for the machine.
 TEST_F(Scans, AreLoweredToStripsThatRegistersHold) {
   struct Case {
     DType dtype;

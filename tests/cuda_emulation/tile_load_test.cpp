@@ -10,7 +10,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using tile::samples::MatmulKernel;
 
-// Without stages for results the threads load what they need, and no tensor map is made of it.
+// Tiles are loaded by the threads if results have no stages, and no tensor map is made of them.
 TEST_F(EmulatedDot, TilesAreLoadedByTheThreads) {
   const MatmulKernel wide{.m = 128, .n = 128, .k = 1152, .beside = 2};
   EXPECT_THAT(text_of(wide, wgmma(256, 2)), Not(HasSubstr("last_1_map")));
@@ -41,7 +41,7 @@ TEST_F(EmulatedDot, TilesAreLoadedBehindALoopOfUnknownDepth) {
   check(m, wgmma(256, 2), {130});
 }
 
-// With two stages for each result a tile of results' size comes by them; others are loaded by the threads.
+// Tiles of results' size come by the results' stages, if each result has two; threads load the others.
 TEST_F(EmulatedDot, TilesComeByTheStagesOfResults) {
   const MatmulKernel one{.m = 256, .n = 256, .k = 128, .residuals = 1, .beside_type = DType::bf16};
   EXPECT_THAT(text_of(one, wgmma(256, 2, 3)), HasSubstr("fetch<0>(store_stages, 1, "));

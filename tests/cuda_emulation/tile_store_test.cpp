@@ -129,8 +129,8 @@ TEST_F(EmulatedDot, ViewsMayBeCalledAsWhatIsPrinted) {
   expect_right(*backend_, kernel, wgmma(256, 2, 2));
 }
 
-// Where rows begin anywhere the threads store them, from the same stages: of 16 bits a first element alone,
-// or none; panels that the edge cuts; several batches, warpgroups, results.
+// Rows that begin anywhere are stored by threads, from the same stages: of 16 bits a first element alone, or
+// none; panels that the edge cuts; several batches, warpgroups, results.
 TEST_F(EmulatedDot, RowsThatAreNotAlignedLeaveByThreads) {
   for (const Index n : {1, 63, 66, 129, 190, 193})
     for (const Index m : {1, 65, 200})

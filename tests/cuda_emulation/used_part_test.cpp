@@ -8,8 +8,8 @@
 namespace tilewright::test {
 namespace {
 
-// Each of two sequences uses a part of 512 keys, which ends inside a block; or each query sees the 200 keys
-// before it, so that no query sees the first keys.
+// Masks that leave each of two sequences a part of 512 keys, which ends inside a block; or each query the 200
+// keys before it, so that no query sees the first keys.
 struct LongMask {
   const char* name;
   Index queries;

@@ -276,7 +276,7 @@ class Mutator {
     if (at + width <= file.size())
       file.replace(at, width, std::string(reinterpret_cast<const char*>(&value), width));
   }
-  // Another number in a text.
+  // Changes a number in a text.
   void digits(std::string& file, std::size_t at) {
     const std::size_t digit = file.find_first_of("0123456789", at);
     if (digit == std::string::npos) return;

@@ -170,7 +170,7 @@ std::optional<Graph> gradient_of(Graph graph) {
 
 class AlwaysLowers : public testing::Test {
  protected:
-  // For both targets, and what the reference computes of it against the oracle.
+  // Checks that a graph lowers for both targets, and the reference's results of it against the oracle.
   void check(const Graph& graph, const std::string& what, bool runs) {
     for (const tile::Target& target : {tile::Target{}, h200_target()}) {
       try {

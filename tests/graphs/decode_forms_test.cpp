@@ -1,4 +1,4 @@
-// How a GPU lowers decoding: one chain whose keys as many programs share as keep the machine busy.
+// Decoding as a GPU lowers it: one chain whose keys so many programs share as keep the machine busy.
 #include "ops/attention.h"
 #include "ops/functions.h"
 #include "passes/pipeline.h"

@@ -29,7 +29,7 @@ TEST(EmptyGraphs, AConcatenationOfNothingIsReducedToTheIdentity) {
   EXPECT_EQ(got.at(1).f, std::vector<double>{1});
 }
 
-// Each form of a sum of a product of depth 0, fused: the reduction is of the product's zeros, not of nothing.
+// Sums of products of depth 0, fused in each form: they add up the product's zeros, not nothing.
 TEST(EmptyGraphs, ProductsOfDepthZeroAreZerosToWhatReadsThem) {
   const auto graph =
       ir::parse(R"(graph @main(%x0: f32[3,0,16], %x1: f32[3,0,24]) -> (f32[], f32[], f32[3,16], f32[]) {

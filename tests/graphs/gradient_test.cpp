@@ -32,7 +32,7 @@ double loss_at(const ir::Graph& g, const std::vector<ir::HostTensor>& inputs) {
   return ops::evaluate(g, inputs)[0].f[0];
 }
 
-// How large what a loss adds up is, without signs: its roundings are as large, however small the loss.
+// The sum of what a loss adds up, without signs: its roundings are as large, however small the loss.
 double size_of_terms(const ir::Graph& g, const std::vector<ir::HostTensor>& inputs) {
   ir::Graph terms = g;
   const Value loss{&terms, terms.outputs()[0]};
@@ -86,8 +86,8 @@ void expect_gradients(const ir::Graph& g, std::vector<ir::HostTensor> inputs, co
   }
 }
 
-// Where differences hold only away from steps and kinks, numbers keep a distance of 0.01 from each other and
-// from whole numbers.
+// Moves numbers 0.01 away from each other and from whole numbers, for differences that hold only away from
+// steps and kinks.
 void separate(std::vector<ir::HostTensor>& inputs) {
   int position = 0;
   for (ir::HostTensor& tensor : inputs)
@@ -191,7 +191,7 @@ TEST(Gradients, OfCompositesMatchDifferences) {
   }
 }
 
-// Each zero of a line takes another road; lines of -0 and of nothing but zeros are among them.
+// Lines whose zeros take different roads, among them lines of -0 and of zeros alone.
 TEST(Gradients, OfRunningProductsPassZeros) {
   for (const int axis : {0, 1}) {
     ir::Graph g;

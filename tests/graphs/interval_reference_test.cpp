@@ -41,7 +41,7 @@ TEST(IntervalReference, HoldsWhatRoundingsGive) {
           for (double& v : value.f) v = round_to(node.type.dtype, v);
           return;
         }
-        // As far as it may be, or anywhere up to that.
+        // An error as large as it may be, or anything up to that.
         const double noise = 0.99 * noise_of(node.type.dtype);
         for (double& v : value.f) {
           // A sum or product that the type holds may be one of exact numbers, and so exact.

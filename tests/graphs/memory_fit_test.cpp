@@ -30,7 +30,7 @@ TEST(MemoryFit, LessMemoryNeverTakesLessTime) {
   EXPECT_GT(least_us, 0);
 }
 
-// With no memory at all the plan is the smallest that was found, and says so.
+// The plan for no memory at all is the smallest that was found, and says so.
 TEST(MemoryFit, OfNothingIsTheLeast) {
   const ir::Graph step = graph_of(TrainingStep{.layers = 2, .batch = 4, .compute = DType::bf16});
   const passes::Compiled compiled = passes::run_pipeline(step, h200_target(), {.arena_bytes = 0});

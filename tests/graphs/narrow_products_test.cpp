@@ -109,7 +109,7 @@ void expect_same_signature(const Graph& a, const Graph& b) {
     EXPECT_EQ(a.type(a.outputs()[i]), b.type(b.outputs()[i]));
 }
 
-// How many products have results of which type.
+// The number of products with results of each type.
 std::map<DType, int> result_types(const Graph& g) {
   std::map<DType, int> count;
   const std::vector<bool> live = g.live();
@@ -344,8 +344,8 @@ Roundable roundable(const Graph& g) {
   return out;
 }
 
-// By how much roundings to `type` of all factors and results of products may change a graph's value, to first
-// order: the sum of each one's own size times the derivative by it.
+// A bound on what roundings to `type` of all factors and results of products change in a graph's value, to
+// first order: the sum of each one's own size times the derivative by it.
 double first_order_bound(const Graph& g, const Tensors& in, DType type) {
   const Roundable r = roundable(g);
   Graph joint = passes::differentiate(r.graph, r.changes);

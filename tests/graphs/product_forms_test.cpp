@@ -45,7 +45,7 @@ std::vector<Index> block(const ProductGraph& product) {
 }
 
 TEST(ProductForms, OneRowIsASumOfProducts) {
-  // By columns of b, k is contiguous: a row of b in each program.
+  // k is contiguous if b lies by columns: each program reads a row of it.
   EXPECT_EQ(form_of({.n = 8192, .k = 8192, .dtype = DType::bf16, .b_by_columns = true}), (Form{1, 0, 1}));
   // Else the blocks of a cluster share k: one kernel, too. Where they are too few, or there are no clusters,
   // programs share it, and a second kernel adds their parts.
@@ -99,7 +99,7 @@ std::vector<DType> loaded_innermost(const tile::Kernel& kernel, const tile::Bloc
   return found.empty() ? here : found;
 }
 
-// By rows of k a group's scales are loaded and multiplied behind the loop over the group, not in it.
+// A group's scales, with b by rows of k, are loaded and multiplied behind the loop over the group, not in it.
 TEST(ProductForms, ScalesOfGroupsRestInTheLoopOverAGroup) {
   for (const auto around : {ProductGraph::Around::quantised_weights, ProductGraph::Around::packed_weights}) {
     const ProductGraph p{.n = 8192, .k = 8192, .dtype = DType::bf16, .around = around};
@@ -111,7 +111,8 @@ TEST(ProductForms, ScalesOfGroupsRestInTheLoopOverAGroup) {
   }
 }
 
-// By k tensor cores multiply them, and two programs share the blocks; else they are sums on the vector units.
+// Weights that lie by k are multiplied by tensor cores, and two programs share the blocks; others are sums on
+// the vector units.
 TEST(ProductForms, FewRowsOfQuantisedWeights) {
   ProductGraph p{.m = 16,
                  .n = 8192,
@@ -191,7 +192,7 @@ TEST(ProductForms, SinglesAreRoundedOnlyWhereThatIsAllowed) {
   EXPECT_EQ(tf32_dots(narrow, true).first, 0);
 }
 
-// As measured best on an H200 (docs/notes/2026-11-21-fourth-h200.md, 2026-11-22-sixth-h200.md).
+// Tiles were measured best on an H200 (docs/notes/2026-11-21-fourth-h200.md, 2026-11-22-sixth-h200.md).
 TEST(ProductForms, FewRowsTakeTheTilesThatWereMeasured) {
   const auto columns = [](Index rows) {
     const ProductGraph p{.m = rows, .n = 8192, .k = 8192, .dtype = DType::bf16};

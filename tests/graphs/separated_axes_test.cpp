@@ -16,7 +16,7 @@ namespace {
 
 using ir::Value;
 
-// Where a kernel with a loop in a loop takes a second, every split is worth it.
+// A target on which a kernel with a loop in a loop takes a second: every split is worth it.
 tile::Target loops_are_slow() {
   tile::Target t;
   t.units = 4;

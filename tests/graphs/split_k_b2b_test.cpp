@@ -82,7 +82,7 @@ TEST_P(SplitKB2b, OfOneQuery) {
   check({.batch = 2, .heads = 2, .shared = 1, .keys = 1111, .depth = 64});
 }
 TEST_P(SplitKB2b, OfFewQueries) { check({.queries = 7, .keys = 3001, .columns = 40}); }
-// Where arithmetic is cheap: each block computes the scores again.
+// Each block computes the scores again, since arithmetic is cheap.
 TEST_P(SplitKB2b, OfSeveralBlocksOfColumns) { check({.keys = 1500, .depth = 4, .columns = 300}, 1e13); }
 // A part may have no keys to attend; a sequence may have none.
 TEST_P(SplitKB2b, OfSequencesOfTheirOwnLengths) {

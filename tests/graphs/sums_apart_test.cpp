@@ -70,7 +70,7 @@ TEST(SumsApart, HaveTheValuesOfTheGraphAsItWas) {
   }
 }
 
-// Each head's product is added before it is rounded.
+// Products of heads are added before they are rounded.
 TEST(SumsApart, AddWhatIsNotRounded) {
   const auto apart = passes::with_sums_apart(gradients({.length = 64}, DType::bf16, true));
   ASSERT_TRUE(apart);

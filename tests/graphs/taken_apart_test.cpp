@@ -75,7 +75,7 @@ std::size_t group_of(const Fusion& fusion, NodeId id) {
   return fusion.groups.size();
 }
 
-// Whether it was taken apart, said so, and is right.
+// Whether the fusion was taken apart, the plan says so, and its results are right.
 bool is_taken_apart(GraphRunner& runner, const ir::Graph& graph, Fusion fusion, std::uint64_t seed) {
   const passes::Compiled compiled = passes::plan_groups(graph, std::move(fusion), runner.device->target());
   if (compiled.taken_apart.empty()) return false;

@@ -155,7 +155,7 @@ class BlockBoundsOfEachKind : public testing::Test {
     return kinds;
   }
 
-  // Nothing is walked that is not needed, and no mask is asked that leaves all.
+  // Checks that only needed blocks are walked, and that no mask is asked that leaves all.
   void expect_all_known(const Ids& ids) {
     const Kinds found = check(ids);
     Kinds kinds;
@@ -324,7 +324,7 @@ TEST_F(BlockBoundsOfEachKind, IdsInAnyOrder) {
   EXPECT_EQ(check(ids_of(documents_of(500))), (Kinds{.skipped = 17, .cut = 14, .whole = 14}));
 }
 
-// By their ends, in both directions, and under "not".
+// Comparisons of vectors by their ends, in both directions, and under "not".
 TEST_F(BlockBoundsOfEachKind, ComparisonsOfVectors) {
   const std::vector<Mask> masks = {
       {[](const BlockPlaces& p) { return ops::lt(p.key, p.query_id); },

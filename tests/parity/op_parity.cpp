@@ -38,7 +38,7 @@ bool accumulates(const ir::Op& op) {
   return op.monoid == tile::Monoid::sum || op.monoid == tile::Monoid::prod;
 }
 
-// How far what is computed may be from what eval gives, before it is stored in the result's type.
+// The distance that a result may have from what eval gives, before it is stored in its type.
 struct Slack {
   double relative = 0, absolute = 0;
   // What the relative error is relative to where sums cancel: what the magnitudes of an element's terms add

@@ -40,7 +40,7 @@ inline std::optional<int> share_out(Seeds& seeds) {
     char block[4096];
     for (std::size_t n; (n = std::fread(block, 1, sizeof block, said)) > 0;) std::fwrite(block, 1, n, stdout);
     std::fclose(said);
-    // By a signal: as a shell says it.
+    // A process that a signal ended has the status that a shell gives it.
     status = std::max(status, WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended));
   }
   fmt::print("{} processes, {}\n", jobs, status == 0 ? "nothing failed" : "see above");

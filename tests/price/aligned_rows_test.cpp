@@ -1,4 +1,4 @@
-// Which products' operands are copied into rows that begin lines of the cache, by what backends predict.
+// Operands of products that are copied into rows that begin lines of the cache, by what backends predict.
 #include "passes/fuse/aligned_rows.h"
 
 #include "backends/cuda/cuda_backend.h"

@@ -48,7 +48,7 @@ bool has(const ir::Graph& graph, const ir::Op& op) {
                      [&](const ir::Node& n) { return n.op == &op; });
 }
 
-// With its operands that makes so many nodes.
+// A mistaken op, and the nodes of the smallest graph that shows it: the op and its operands.
 struct Planted {
   Mistake mistake;
   Index nodes;
@@ -75,7 +75,7 @@ TEST(Shrinking, APropertyShowsTheOpThatIsWrongAlone) {
   }
 }
 
-// As graph_fuzz does, from a seed.
+// Shrinks a seed's graph, as graph_fuzz does.
 TEST(Shrinking, ASeedsGraphIsMadeSmall) {
   for (const Planted& planted : kPlanted) {
     AskedOnce problem_with{planted.mistake};
@@ -88,7 +88,7 @@ TEST(Shrinking, ASeedsGraphIsMadeSmall) {
   }
 }
 
-// So that what is shrunk is what failed.
+// Recorded answers make the same graph again, so that what is shrunk is what failed.
 TEST(Shrinking, WhatWasAnsweredMakesTheSameGraph) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     RandomGraphOptions options = graph_of_seed(seed);

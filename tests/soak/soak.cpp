@@ -69,7 +69,7 @@ int soak(int calls, int shapes) {
   });
   const auto noise = compile([&](const Tensor& t) { return t + ctx.randn({64}); });
   flat &= stays_flat("random numbers in a compiled function", calls / 10, kAllowedMb, [&](int) { noise(x); });
-  // Each shape is compiled; in the middle as many programs were made as are kept, in the long form.
+  // Changing shapes, each compiled. By the middle of the long form as many programs were made as are kept.
   const auto wide = compile([](const Tensor& t) { return softmax(t * 0.37); });
   flat &= stays_flat("compiled, changing shapes", shapes, kAllowedMb * 2,
                      [&](int i) { wide(ctx.empty({3, 16 + i})); });

@@ -8,8 +8,8 @@
 
 namespace tilewright::test {
 
-// As tensor/attention.cpp writes it: q (B, H, Tq, D), k, v (B, Hkv, Tk, D), a mask that broadcasts to (B, H,
-// Tq, Tk).
+// Attention as tensor/attention.cpp writes it: q (B, H, Tq, D), k, v (B, Hkv, Tk, D), a mask that broadcasts
+// to (B, H, Tq, Tk).
 inline ir::Value attention_graph(ir::Value q, ir::Value k, ir::Value v, std::optional<ir::Value> mask) {
   const double scale = 1 / std::sqrt(static_cast<double>(q.shape()[3]));
   if (mask) {

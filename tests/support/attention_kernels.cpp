@@ -112,7 +112,7 @@ class Writer {
     return rows(name, a_.heads / a_.shared, a_.keys, width);
   }
 
-  // As tensor cores take 8 bits: the keys of a column one after another.
+  // A view with the keys of a column one after another, as tensor cores take 8 bits.
   View by_keys(const std::string& name, Index width) {
     const Index pitch = round_up(a_.keys, 16);
     return k_.view(name, a_.dtype, {a_.heads / a_.shared, width, a_.keys},

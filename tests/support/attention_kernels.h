@@ -8,8 +8,8 @@
 
 namespace tilewright::tile::samples {
 
-// With 8-bit floats v lies by keys, each block's product is added in f32, and weights are 2^8 times as large
-// (their type has no more than 2^-9 below 1).
+// A kernel of attention. With 8-bit floats v lies by keys, each block's product is added in f32, and weights
+// are 2^8 times as large (their type has no more than 2^-9 below 1).
 struct AttentionKernel {
   DType dtype = DType::bf16, out = DType::bf16;
   Index heads = 1, shared = 1;  // query heads, and how many of them share their keys and values

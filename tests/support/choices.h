@@ -74,7 +74,7 @@ class RecordedChoices final : public Choices {
   bool chance(double p) override { return record(source_.chance(p)) != 0; }
   std::size_t category(std::span<const double> shares) override { return record(source_.category(shares)); }
   bool another(Index done, Index wanted) override { return record(source_.another(done, wanted)) != 0; }
-  // Without zeros at the end, which say nothing.
+  // The numbers without zeros at the end, which say nothing.
   Numbers numbers() const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace tilewright::test {
 
-// Without what no output needs: one of its values alone as the output, the first computed first; then with an
-// input in the place of a value, the last computed first. Each computes fewer values, or has fewer outputs.
+// Smaller graphs, without what no output needs: with one value alone as the output, the first computed first;
+// then with an input in a value's place, the last computed first. Each has fewer values or outputs.
 std::vector<ir::Graph> cuts(const ir::Graph& graph);
 
 }  // namespace tilewright::test

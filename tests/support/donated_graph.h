@@ -5,7 +5,7 @@
 
 namespace tilewright::test {
 
-// With one more output of each input's type, where there is a value of it.
+// The graph with one more output of each input's type of which there is a value.
 ir::Graph with_fitting_outputs(ir::Graph graph);
 
 // The compiled graph with all inputs donated.

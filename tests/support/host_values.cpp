@@ -40,7 +40,7 @@ double tiny_float(DType dtype, Random& random) {
   return round_to(dtype, tiny[random.below(std::size(tiny))] * (random.chance(0.5) ? 1 : -1));
 }
 
-// Each of the two is at a place of its own, the lowest only where there are two places.
+// Puts the highest and the lowest number at places of their own; the lowest only if there are two places.
 void put_extremes(DType dtype, std::vector<double>& values, Random& random) {
   const auto n = static_cast<Index>(values.size());
   if (n == 0) return;

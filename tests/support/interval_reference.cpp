@@ -265,8 +265,8 @@ class Evaluation {
     return out;
   }
 
-  // Where `n` takes elements by positions that sort the same elements, the sorted ends: whichever element
-  // stands at a place, it lies between them.
+  // The sorted ends, if `n` takes elements by positions that sort the same elements: whichever element stands
+  // at a place, it lies between them.
   std::optional<HostTensor> sorted_by(const Node& n, HostTensor IntervalTensor::* end) {
     const auto positions = sorting_positions(n.operands[1], n.operands[0], end);
     if (!positions) return std::nullopt;

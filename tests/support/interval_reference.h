@@ -1,6 +1,6 @@
-// Where a rounding decides: the float64 oracle in intervals. Each value is one that rounding may have moved
-// it to, as far as the error of every op reaches, and a decision that is taken of such a value (a truncation,
-// a comparison, an index) has every outcome that one of them has.
+// The float64 oracle in intervals, for graphs in which a rounding decides. An interval holds every value to
+// which rounding may have moved a value, as far as the error of every op reaches; a decision that is taken of
+// it (a truncation, a comparison, an index) has every outcome that one of these has.
 //
 // Random roundings (random_graph.h: reference_with_spread) find such an outcome with a probability that may
 // be small; intervals contain it. They are wider: values that err together are taken to err apart. So what
@@ -21,9 +21,9 @@ struct Intervals {
   std::vector<ir::HostTensor> low, high;
 };
 
-// Each op brings the error that random roundings bring (noise_of), but those that are exact; sums and
-// products of matrices that of as many additions as they have terms. What is not written is computed in f32
-// at least.
+// Runs a graph in intervals. Each op that is not exact brings the error of a random rounding (noise_of); sums
+// and products of matrices bring those of as many additions as they have terms. What is not written is
+// computed in f32 at least.
 Intervals reference_intervals(const ir::Graph& graph, std::span<const ir::HostTensor> inputs);
 
 // What lies outside, or nothing.

@@ -26,7 +26,7 @@ struct IntervalTensor {
   bool is_unknown(std::size_t i) const;
   bool any_unknown() const;
   void forget(std::size_t i);
-  // Where an end is NaN, as the difference of two infinite ends, which need not be the values' own.
+  // Forgets intervals with an end that is NaN, as a difference of infinite ends is: the values need not be.
   void forget_nans();
 
   // Values to try a function at: of floats both ends, of integers each that is known to be possible.

@@ -9,9 +9,9 @@
 
 namespace tilewright::test {
 
-// For ContextOptions::cache_directory: empty when the process begins and removed at its end, so that every
-// run of a test program compiles all its kernels, whatever earlier ones left. Without a place for it kernels
-// are not kept.
+// A folder for ContextOptions::cache_directory, empty when the process begins and removed at its end, so that
+// every run of a test program compiles all its kernels, whatever earlier ones left. Kernels are not kept if
+// there is no place for it.
 inline const std::string& kernel_folder() {
   struct Folder {
     std::string path = (std::filesystem::temp_directory_path() / "tw_kernels_XXXXXX").string();

@@ -46,8 +46,8 @@ inline double normal_density(double x) {
   return std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
 }
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-// As PyTorch has it: NaN where the square of x is beyond f32. Past 50 the polynomial is beyond every
-// saturation.
+// The slope of gelu by tanh, as PyTorch has it: NaN where the square of x is beyond f32. Past 50 the
+// polynomial is beyond every saturation.
 inline double gelu_tanh_slope(double x) {
   if (std::isinf(static_cast<float>(x) * static_cast<float>(x))) return kNaN;
   if (std::abs(x) > 50) return x > 0 ? 1 : 0;

@@ -18,7 +18,7 @@ inline constexpr double kEach = static_cast<double>(0.1f);
 // What comes before an element of a running sum is exact but for a few roundings: as PyTorch's 3e-7.
 inline constexpr double kRunningError = 1e-6;
 
-// How far off equal terms are, relative to their sum, after up to `most` additions one after another in f32.
+// The error of a sum of equal terms, relative to it, after up to `most` additions one after another in f32.
 inline double worst_of_chain(float each, int most) {
   double worst = 0;
   float sum = 0;

@@ -7,7 +7,8 @@
 
 namespace tilewright::test {
 
-// Each node with the op that `op_of` says, which takes the same operands and attributes. Inputs stay.
+// The graph with other ops: for each node but inputs that of `op_of`, which takes the same operands and
+// attributes.
 ir::Graph mistaken(const ir::Graph& graph, const std::function<const ir::Op*(ir::NodeId)>& op_of);
 
 }  // namespace tilewright::test

@@ -55,8 +55,8 @@ inline ir::HostTensor tensor(const ir::Type& type, Elements elements, std::uint6
 
 }  // namespace places
 
-// By themselves, and beside other reductions of one kernel, of what is computed there, with what comes of
-// them.
+// Checks places of extremes alone, and in a kernel with other reductions, of values that it computes, with
+// uses of them.
 inline void expect_first_extremes(const RunGraph& run, const ir::Type& type, Index axis) {
   using places::Elements;
   for (const bool beside : {false, true}) {

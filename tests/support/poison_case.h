@@ -16,7 +16,7 @@ struct PoisonCase {
   std::string name;
   std::function<ir::Value(const std::vector<ir::Value>&)> apply;
   std::vector<ir::HostTensor> inputs;
-  // For the floats among them: which elements nothing may read.
+  // The elements that nothing may read, of those inputs that are floats.
   std::vector<std::function<bool(std::size_t)>> unused;
 };
 

@@ -41,7 +41,7 @@ ProductGraph random_product(std::uint64_t seed);
 // 16 bytes, or anyhow.
 ProductGraph random_product_of_rows_apart(std::uint64_t seed);
 
-// Those whose forms only large sizes have: too large to interpret.
+// Products whose forms only large sizes have: too large to interpret.
 std::vector<ProductGraph> large_products();
 
 }  // namespace tilewright::test

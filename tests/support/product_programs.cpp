@@ -112,8 +112,8 @@ class Writer {
     }
   }
 
-  // As a matrix, or several, whose last axis (or the one before it) is `depth` long: by any view that there
-  // is.
+  // Views v as a matrix, or several, whose last axis (or the one before it) is `depth` long, by any view that
+  // does so.
   std::optional<Value> with_depth(Value v, Index depth, Index axis) {
     if (v.shape().rank() < 2) v = ops::reshape(v, {1, -1});
     const auto fits = [&](Value x) { return x.shape()[static_cast<int>(x.shape().rank() + axis)] == depth; };

@@ -24,8 +24,8 @@ ProductProgram random_product_program(Choices& random);
 // At most 3/4, so that products of products stay moderate.
 std::vector<ir::HostTensor> program_inputs(const ir::Graph& graph, std::uint64_t seed);
 
-// How far its derivatives are from differences of output 0 in float64, beyond what these can tell; empty
-// where they agree, and of programs without derivatives. Only f64 programs say anything.
+// A complaint if a program's derivatives are farther from differences of output 0 in float64 than these can
+// tell. Otherwise empty, as for programs without derivatives. Only f64 programs say anything.
 std::string difference_from_slopes(const ProductProgram& program, std::uint64_t seed);
 
 }  // namespace tilewright::test

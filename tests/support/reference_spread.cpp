@@ -1,4 +1,4 @@
-// How far rounding can move the outputs of a graph, found by rounding at random.
+// The distance by which rounding can move a graph's outputs, found by rounding at random.
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "support/interval_reference.h"
@@ -23,7 +23,7 @@ void widen(ir::HostTensor& spread, const ir::HostTensor& noisy, const ir::HostTe
     if (noisy.i[i] != exact.i[i]) spread.i[i] = 1;
 }
 
-// How many terms each element of a sum or product of matrices adds.
+// The number of terms that each element of a sum or product of matrices adds.
 Index terms_of(const ir::Graph& graph, const ir::Node& node) {
   const auto operand = [&] { return graph.node(node.operands[0]).type.shape; };
   if (node.op->kind == ir::OpClass::matmul) return operand()[operand().rank() - 1];

@@ -111,7 +111,7 @@ GraphRunner::Tensors run_once(runtime::Executable& executable, const passes::Com
     // What is not written must show.
     if (bytes > 0) (void)device->backend().fill(out.back()->data(), {0xA5}, bytes).value();
   }
-  // As must a temporary that is read before it is written: large finite numbers of every float type.
+  // A temporary that is read before it is written must show, too: large finite numbers of every float type.
   if (const auto& between = executable.temporaries())
     (void)device->backend().fill(between->data(), {0x7B}, between->bytes()).value();
   for (const passes::Overwriting& o : compiled.overwriting)
@@ -176,7 +176,7 @@ class StoredRoundings {
     return std::binary_search(nodes.begin(), nodes.end(), id);
   }
 
-  // As a kernel of the group has it: computed there, or from memory. Views belong to whoever reads them.
+  // A value as a kernel of the group has it: computed there, or from memory. Views belong to their readers.
   ir::NodeId read(ir::NodeId id, int group) {
     const ir::Node& n = graph_.node(id);
     if (n.op->kind == ir::OpClass::input) return known_.at({id, kNone});

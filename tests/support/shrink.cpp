@@ -47,8 +47,8 @@ std::optional<Numbers> SimplerNumbers::without_a_piece() {
 std::optional<Numbers> SimplerNumbers::with_a_smaller_number() {
   for (; place_ < numbers_.size(); ++place_, attempt_ = 0) {
     const std::uint64_t value = numbers_[place_];
-    // Nothing, half, one less; once where these are the same. What has a number this large is no choice of
-    // few, and one less of it nothing simpler.
+    // Smaller numbers are 0, half, and one less, each tried once. One less is nothing simpler for a number
+    // this large, which is no choice of few.
     constexpr std::uint64_t kCountable = 64;
     Numbers attempts;
     if (value > 0) attempts.push_back(0);

@@ -111,7 +111,7 @@ class TinyGrower {
         return ops::sin(x);
     }
   }
-  // With something of the shape of x, or of one of its axes.
+  // x plus an input of the same shape, or of one with fewer elements that broadcasts.
   Value beside(Value x) {
     Shape shape = x.shape();
     for (int i = 0; i < shape.rank(); ++i)

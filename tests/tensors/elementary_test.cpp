@@ -97,7 +97,7 @@ TEST_P(Elementary, HaveAccurateGradients) {
   const Tensor t = ctx_.from(x, {static_cast<Index>(x.size())}, dtype_);
   for (const Function& f : kFunctions) {
     const auto slopes = grad([&](const Tensor& v) { return sum(f.apply(v, Location::current())); })(t);
-    // Where a function is NaN its slope says nothing; at a pole the sign of a zero decides which infinity.
+    // Slopes say nothing where a function is NaN; at a pole the sign of a zero decides which infinity it is.
     const auto wanted = [&](std::size_t i) { return f.slope(x[i]); };
     std::vector<double> kept, got, all = slopes.to_vector<double>();
     std::vector<Real> want;

@@ -62,7 +62,7 @@ class OptimizerTest : public testing::Test {
     }
     return t;
   }
-  // Each of the steps rounds its numbers, of at most 4, to f32, a few times each.
+  // The bound: each step rounds its numbers, of at most 4, to f32 a few times.
   static void expect_near(const Trajectory& got, const Trajectory& want) {
     constexpr double kBound = kSteps * 8 * 4 * 0x1p-24;
     for (std::size_t i = 0; i < want.matrix.size(); ++i)
@@ -105,8 +105,8 @@ TEST_F(OptimizerTest, AdamWKeepsItsMomentsInTheTypeThatIsAskedFor) {
     p = p * (1 - (decayed ? 0.01 * 0.01 : 0)) - 0.01 / (1 - std::pow(0.9, step)) * along;
     m = round_to(DType::bf16, first), v = round_to(DType::bf16, second);
   });
-  // Where f32 and doubles fall on two sides of a rounding, a step of 0.01 is off by 2⁻⁸ of itself; so are
-  // those behind it, ever less. The bound is that for a tenth of the steps.
+  // A step of 0.01 is off by 2⁻⁸ of itself if f32 and doubles fall on two sides of a rounding; so are those
+  // behind it, ever less. The bound is that for a tenth of the steps.
   constexpr double kBound = 0.1 * kSteps * 0.01 * 0x1p-8;
   for (std::size_t i = 0; i < want.matrix.size(); ++i)
     EXPECT_NEAR(got.matrix[i], want.matrix[i], kBound) << i;

@@ -36,7 +36,7 @@ std::string plan_text(const tile::Plan& plan) {
   return text;
 }
 
-// As KernelStore does: candidates, then the best legal one; equal kernels of one name once.
+// Prints a plan's kernels as KernelStore does: the best legal candidate, equal kernels of one name once.
 void print_kernels(const tile::Plan& plan, const RecordingBackend& backend) {
   std::multimap<std::string, std::size_t> by_name;
   for (std::size_t k = 0; k < plan.kernels.size(); ++k) {

@@ -48,7 +48,7 @@ struct ReportInput {
   std::vector<std::string> patterns, contenders;
 };
 
-// By --format or --json, else by the ending of --output's file, else a table.
+// The format that --format or --json asks for, else that of the ending of --output's file, else a table.
 std::string format_of(const ReportInput& in) {
   if (!in.format.empty()) return in.format;
   if (in.output.as_json()) return "json";

@@ -58,7 +58,7 @@ sweep::Limits limits_of(const SweepInput& in, bool cuda) {
   return limits;
 }
 
-// With --family each seed gives a program of each, otherwise of the one that it draws.
+// The programs of all seeds: of each family that --family names, otherwise of one that the seed draws.
 std::vector<sweep::DrawnWork> draw_all(const SweepInput& in, const sweep::Limits& limits, Context& context) {
   const std::vector<std::string> families = in.families.empty() ? std::vector<std::string>{""} : in.families;
   std::vector<sweep::DrawnWork> all;

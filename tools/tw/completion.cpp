@@ -18,7 +18,7 @@ namespace tilewright::tw {
 
 namespace {
 
-// In single quotes of fish, in which a backslash means something.
+// The text in single quotes of fish, in which a backslash means something.
 std::string fish_word(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {

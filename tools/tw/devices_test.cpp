@@ -40,7 +40,7 @@ TEST(Devices, SaysWhatIsThereAndThatNothingWasMeasured) {
 }
 
 TEST(Devices, ProbedFiguresServeEveryCommand) {
-  // As a user's cache, so that --hw here finds it.
+  // Ceilings go into a user's cache, where --hw finds them.
   const std::string home = fresh_cache("home"), prefix = "XDG_CACHE_HOME=" + home;
   const Outcome probed = run_tw("devices --device cpu --probe --seconds 0.001 --force", prefix);
   ASSERT_EQ(probed.exit_code, 0) << probed.output;

@@ -71,7 +71,7 @@ struct FileHead {
   std::string kernel;
   std::optional<backends::LaunchShape> launch;
 };
-// Nothing when the text has no such line. Throws Error for one that is malformed.
+// The head that a text begins with; none if it has no such line. Throws Error for one that is malformed.
 std::optional<FileHead> read_head(const std::string& text);
 
 // tw kernel run. Throws CLI::RuntimeError(1) when the kernel is wrong.

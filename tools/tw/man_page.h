@@ -7,7 +7,7 @@
 
 namespace tilewright::tw {
 
-// In the macros of man(7).
+// The page of a command in the macros of man(7).
 std::string man_page(const Command& root);
 
 }  // namespace tilewright::tw

@@ -39,8 +39,8 @@ void check_output(const OutputOptions& options);
 // it was before; to a device or a pipe (/dev/null) as it is. Throws std::runtime_error where it cannot be
 // written.
 void write_results(const OutputOptions& options, std::string_view text);
-// Where text goes that belongs to the results and is none: below them where they are shown, else to standard
-// error; null with --quiet.
+// The stream for remarks about results: standard output, below them, if they are shown there, else standard
+// error. Null with --quiet.
 std::FILE* remarks(const OutputOptions& options);
 
 // Whether what is printed to this stream may have colours: it is a terminal, and NO_COLOR is not set

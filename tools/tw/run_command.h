@@ -1,4 +1,4 @@
-// For tests: runs the built tw as a user would, in a folder of its own.
+// Runs the built tw as a user would, in a folder of its own, for tests.
 #pragma once
 
 #include <string>

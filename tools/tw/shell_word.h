@@ -5,7 +5,7 @@
 
 namespace tilewright::tw {
 
-// In single quotes, where it stands for itself.
+// The text in single quotes, where it stands for itself.
 inline std::string shell_word(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);

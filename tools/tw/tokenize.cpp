@@ -129,7 +129,8 @@ std::string progress_text(std::uint64_t done, std::uint64_t all, double seconds)
   return text + fmt::format(", {:.1f} MB/s, {}", rate, time_left_text(mega(all - done) / rate));
 }
 
-// As much as was asked for, if it is any: at least one. Throws Error where it is all there is.
+// The number of `all` that validate: the part that was asked for, at least one unless that is 0. Throws Error
+// if none would be left.
 Index held_out_of(Index all, double part, const char* what) {
   Index count = std::llround(part * static_cast<double>(all));
   if (part > 0) count = std::max<Index>(count, 1);
@@ -141,8 +142,8 @@ Index held_out_of(Index all, double part, const char* what) {
   return count;
 }
 
-// Which documents validate: by a permutation of all, so that it is as many as was asked for. A single one is
-// divided.
+// The documents that validate, chosen by a permutation, so that they are as many as was asked for. A single
+// document is divided.
 class HeldOut {
  public:
   HeldOut(std::uint64_t documents, double part, std::uint64_t seed)

@@ -68,7 +68,7 @@ GPT2 unpacked(const GPT2& weights, DType dtype) {
              : weights;
 }
 
-// Each row counts up in steps of its own; the parts of a step have others.
+// Tokens that count up, in each row from a start of its own, and in each part of a step from another.
 std::vector<std::int32_t> counting(Index part, Index first) {
   std::vector<std::int32_t> tokens;
   for (Index row = 0; row < kRows; ++row)

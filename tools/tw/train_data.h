@@ -21,9 +21,9 @@ struct TrainData {
   std::string unit;  // "byte", "token"
   std::string name;  // "the text", "tokens/train"
   std::function<nn::Batch(Context& ctx, Index rows, std::uint64_t number)> learnt, held_back;
-  // Where the rows of a learnt batch begin, which nn::Batch does not say.
+  // The places at which the rows of a learnt batch begin, which nn::Batch does not say.
   std::function<std::vector<Index>(Context& ctx, Index rows, std::uint64_t number)> places;
-  // Where tokens are bytes: their names, and how the text begins.
+  // The names of tokens that are bytes, and how the text begins.
   std::optional<nn::ByteVocabulary> bytes = {};
   std::string beginning = {};
 };

@@ -26,7 +26,7 @@ void write_file(const std::string& path, const std::string& text) {
     throw Error("--out " + written.error().message);
 }
 
-// Nothing is there but what a process that was killed has left behind.
+// Whether a path holds nothing but what a killed process left behind.
 bool is_free(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return true;

@@ -70,7 +70,7 @@ std::string TrainLoop::progress_text() {
 
 void TrainLoop::stop_at_fault(const std::string& what, Index step) {
   std::string text = fmt::format("{}\n  {}", what, training_.batch_text(step));
-  // Where a step's numbers are finite and what follows from them is not, it is the next one's that are not.
+  // A step with finite numbers may leave others: then the next step is the one in which they are found.
   const TrainRun::Fault fault = training_.find_fault(step + 1);
   if (fault.found)
     text += fmt::format("\n  the first operation that made a NaN or an infinity, in step {}: {}", fault.step,

@@ -45,7 +45,7 @@ std::vector<Point> points_of(const RunCurve& curve, const Against& x) {
   return points;
 }
 
-// From the least to the most of the curves, with room above for labels; from 0 where that is near.
+// An axis from the least of the curves, or 0 if that is near, to the most, with room above for labels.
 AxisSpec fitting(const std::string& label, const std::vector<std::vector<Point>>& curves) {
   double low = 1e300, high = -1e300;
   for (const auto& curve : curves)
@@ -104,7 +104,7 @@ std::string key(const std::vector<TrainedRun>& runs) {
   return html + "</div>\n";
 }
 
-// Each run has a colour; its training loss, which is of a single batch, is dotted.
+// Charts in which each run has a colour, and its training loss, which is of a single batch, is dotted.
 std::string charts(const std::vector<TrainedRun>& runs, const Against& x) {
   std::vector<RunCurve> losses;
   std::vector<std::vector<RunCurve>> others(3);

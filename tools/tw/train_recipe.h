@@ -24,13 +24,12 @@ struct TrainRecipe {
   Index validation_batches = 0;
 };
 
-// By its name, or in its small form, for two cores:
+// The recipe of this name, or its small form, for two cores:
 //   char  the character model of a page of text (6 layers, 384 wide, 256 bytes of context); small: 4 layers,
 //         128 wide, 64 bytes
-//   gpt2  GPT-2 of 124 million parameters (Radford et al., 2019), with the batches and the schedule of
-//   GPT-3's
-//         model of that size (Brown et al., arXiv 2005.14165, table 2.1); small: 4 layers, 128 wide, 128
-//         tokens
+//   gpt2  GPT-2 of 124 million parameters (Radford et al., 2019), with the batches and the schedule of the
+//         model of that size of GPT-3 (Brown et al., arXiv 2005.14165, table 2.1); small: 4 layers, 128
+//         wide, 128 tokens
 // Throws Error for a name that no recipe has.
 TrainRecipe train_recipe(const std::string& name, bool small);
 

@@ -125,7 +125,7 @@ bool TrainRun::is_bad(const StepResult& result) const {
   return !std::isfinite(result.loss) || (!state_.scale && !std::isfinite(result.norm));
 }
 
-// In the parts of a step, so that it takes no more memory than one.
+// Computes the loss in the parts of a step, so that it takes no more memory than one.
 Tensor TrainRun::validation_loss() {
   const Index parts = options_.recipe.validation_batches * options_.parts;
   Tensor sum;

@@ -56,7 +56,7 @@ class TrainRun {
   TrainReport glance();
   // The same with it: of all steps, whose results were read.
   TrainReport report();
-  // Whether its tokens are bytes, which write() can write.
+  // Whether the run's tokens are bytes, which write() can write.
   bool writes() const { return data_.bytes.has_value(); }
   // What the model writes behind the text's first byte: bytes drawn by their probabilities.
   std::string write(Index bytes);

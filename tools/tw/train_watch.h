@@ -46,7 +46,7 @@ class LoaderWatch {
   static constexpr double kShown = 0.1;
 
   void waited(double seconds) { waited_s_ += seconds; }
-  // So long the training waited for the device.
+  // Adds time for which the training waited for the device.
   void computed(double seconds) { computed_s_ += seconds; }
   // The part of `seconds` in which nothing was done for want of a batch, from 0 to 1.
   double share(double seconds) const;

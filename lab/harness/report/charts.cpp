@@ -1,4 +1,4 @@
-// From rows to charts.
+// Makes charts of rows.
 #include "harness/report/charts.h"
 
 #include <fmt/format.h>

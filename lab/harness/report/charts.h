@@ -24,7 +24,7 @@ struct Chart {
 
 // The work of the instance that a row is of; null when the run does not say.
 const WorkEntry* work_of(const RunRecord& run, const Row& row);
-// Whether a row has a time that a chart of this device may show, and what its point says.
+// Whether a chart of this device may show a row's time; and what the row's point says.
 bool drawable(const Row& row, const std::string& device);
 std::string tooltip(const Row& row);
 // The rows of a device to show where each workload has one place: of a target that ran at four sizes or more
@@ -45,8 +45,8 @@ std::string share_picture(const RunRecord& run, const std::string& title);
 // CSS by which a series has its colour.
 std::string series_rules();
 
-// For each target that ran at four sizes or more: rate against N, or what the pair says is swept, one curve a
-// contender, with intervals, and the ceiling dashed.
+// Charts of rate against N, or what the pair says is swept, one for each target that ran at four sizes or
+// more: a curve a contender, with intervals, and the ceiling dashed.
 std::vector<Chart> rate_charts(const RunRecord& run, const std::string& device, const SeriesStyles& styles);
 
 }  // namespace tilewright::lab

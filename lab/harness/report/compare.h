@@ -18,8 +18,9 @@ struct RunComparison {
   std::vector<std::string> differences;  // of the environments: "governor: performance → powersave"
 };
 
-// Without the samples the rounds cannot be paired, so the interval is the widest that the two allow and
-// FASTER means that the intervals do not overlap. Rows that are not verified or not timed are INVALID.
+// Compares two runs. Rounds cannot be paired without their samples, so the interval is the widest that the
+// two allow and FASTER means that the intervals do not overlap. Rows that are not verified or not timed are
+// INVALID.
 RunComparison compare_runs(const RunRecord& a, const RunRecord& b);
 
 std::string render_comparison(const RunComparison& comparison, int width = 140);

@@ -26,8 +26,8 @@ Result<Figures> read_figures(const std::string& path);
 // The same as a run, for the tables and charts of runs.
 RunRecord run_of(const Figures& figures);
 
-// Those whose "target shape dtype device" one of the patterns matches, of the contenders named; an empty list
-// lets all pass. They come in the order of the patterns, and of the contenders.
+// The figures of the contenders named whose "target shape dtype device" matches a pattern; an empty list lets
+// all pass. They come in the order of the patterns, and of the contenders.
 Figures selected(const Figures& figures, const std::vector<std::string>& patterns,
                  const std::vector<std::string>& contenders);
 // "NVIDIA H200, 2026-11-22 and 2026-11-26": of which machine the figures are, and of which days.

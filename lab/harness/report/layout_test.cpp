@@ -60,7 +60,7 @@ std::string seen_at(int width, const std::string& html) {
       "<iframe src='page.html' style='border:0; width:{}px; height:900px'></iframe>"
       "<script>onmessage = said => document.title = said.data</script>",
       width);
-  // Where a test runs as root, Chromium has no sandbox.
+  // Chromium has no sandbox in tests that run as root.
   const std::string text = output_of(
       fmt::format("timeout 60 '{}' --headless --no-sandbox --disable-gpu --user-data-dir='{}/profile' "
                   "--hide-scrollbars --virtual-time-budget=5000 --dump-dom 'file://{}/frame.html' 2>&1",

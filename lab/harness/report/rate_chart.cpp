@@ -24,7 +24,7 @@ double elements(const std::string& shape) {
   return n;
 }
 
-// Where a row stands: what its pair says, or its shape's elements; value 0 when neither does.
+// A row's place on the axis: what its pair says, or its shape's elements; value 0 if there are neither.
 SweepPoint point_of(const RunRecord& run, const Row& row) {
   const WorkEntry* entry = work_of(run, row);
   if (entry && entry->sweep) return *entry->sweep;
@@ -116,7 +116,7 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
   for (const auto& [contender, curve] : sweep.curves) {
     for (const auto& [n, row] : curve) top = std::max(top, rate(*row));
   }
-  // Where the data fits in a cache the ceiling is far above: the line may then leave the chart.
+  // The ceiling is far above for data that fits a cache: its line may leave the chart there.
   double lowest_ceiling = std::numeric_limits<double>::infinity();
   for (const Point& p : ceiling) lowest_ceiling = std::min(lowest_ceiling, p.y);
   if (std::isfinite(lowest_ceiling)) top = std::max(top, lowest_ceiling);

@@ -38,7 +38,7 @@ struct Dot {
   double x = 0;
   const Row* row = nullptr;
 };
-// Where a line of dots runs.
+// The course of a line of dots.
 struct Track {
   double left, right, y;
   double end;  // of the chart: names may stand up to there

@@ -36,8 +36,8 @@ std::string time_text(double us);  // four digits: "12.34 us", "1.204 ms", "2.31
 // The same in the unit in which `like_us` is written: what stands in one line is read together.
 std::string time_text(double us, double like_us);
 
-// In the unit of the row's call. "=": the calls are the work, and there is no second time. "–": there should
-// be one and is none.
+// The device's time in the unit of the row's call. "=": the calls are the work, and there is no second time.
+// "–": there should be one and is none.
 std::string device_time_text(const Row& row);
 std::string device_time_text(const Row& row, double like_us);
 // "4120 GB/s", "36.75 TFLOP/s"; empty where there is none.

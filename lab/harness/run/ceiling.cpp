@@ -187,7 +187,7 @@ Ceilings ceilings_of(const perf::Hardware& hardware, const std::string& source) 
   }
   for (const auto& rate : hardware.vector) {
     ceilings.math.push_back({perf::MathUnit::vector, rate.dtype, rate.flops_per_s.value});
-    // Where matrix units do not take a type exactly, its products are made of the same multiply-adds, or of
+    // Products of a type that matrix units do not take exactly are made of the same multiply-adds, or of
     // products of f32's parts.
     if ((rate.dtype == DType::f32 || rate.dtype == DType::f64) &&
         !math_rate(ceilings, perf::MathUnit::matrix, rate.dtype))

@@ -23,12 +23,11 @@ class Timer {
   virtual bool counts_gaps() const { return true; }
 };
 
-// By what the device's own work is timed: a trace of its kernels; events around a queue of calls, between
-// which gaps count; not at all. A trace is CUPTI's, which stays in the process and may cost each launch
-// something.
+// The clock of the device's own work: a trace of its kernels; events around a queue of calls, between which
+// gaps count; none. A trace is CUPTI's, which stays in the process and may cost each launch something.
 enum class DeviceTime { trace, events, off };
 
-// With what contenders are timed.
+// The clocks by which contenders are timed.
 struct Clocks {
   Clocks(Timer& of_calls, Timer* of_device = nullptr) : calls(of_calls), device(of_device) {}
   Timer& calls;

@@ -25,7 +25,7 @@ enum class Verdict {
   untimed,      // verified, but the run was stopped before its first sample
   uncompared,   // timed, but the baseline was not
 };
-// Nothing is wrong, and nothing was measured: this machine cannot do it.
+// Whether this machine cannot do the work: nothing is wrong, and nothing was measured.
 inline bool could_not_run(Verdict v) { return v == Verdict::unavailable || v == Verdict::no_memory; }
 std::string_view name(Verdict verdict);  // "BASELINE", "FASTER", …
 std::optional<Verdict> parse_verdict(std::string_view text);

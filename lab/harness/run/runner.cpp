@@ -1,4 +1,4 @@
-// From instances to rows.
+// Makes rows of instances.
 #include "harness/run/runner.h"
 
 #include <fmt/format.h>
@@ -126,7 +126,7 @@ void withdraw(Row& row, const Verification& v) {
   row.note = v.reason;
 }
 
-// For each family the row of whichever of it had the quickest calls, as a row more.
+// Adds a row for each family: that of its contender with the quickest calls.
 void add_best_rows(std::vector<Row>& rows, const PairInstance& instance) {
   std::vector<std::string> done;
   for (const Contender& contender : instance.contenders) {

@@ -42,7 +42,7 @@ struct RunEvents {
 RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOptions& options,
                    Environment environment, const RunEvents& events = {});
 
-// Whether a run has nothing to be ashamed of: no row WRONG, FAILED or IMPOSSIBLE. For an exit status.
+// Whether no row of a run is WRONG, FAILED or IMPOSSIBLE, for an exit status.
 bool sound(const RunRecord& run);
 // Why a run ends with status 1, in a line: "2 of 9 rows: elu/compiled cpu 4096 f32 is IMPOSSIBLE (faster
 // than ...); ...", or that no row fitted into memory. Empty: it does not.

@@ -213,7 +213,7 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
   beside.run_us();
 }
 
-// By how much a device's own time may exceed that of its calls, which were timed before it (docs/lab.md, "Two
+// Bounds of a device's own time beyond that of its calls, which were timed before it (docs/lab.md, "Two
 // times"): the clock may be lower by then, and a batch of b calls may end b · call_us after its first, but
 // for starting and waiting.
 constexpr double kLowerClock = 1.05, kStartAndWaitUs = 50;

@@ -19,8 +19,8 @@ struct TimingOptions {
   double min_sample_us =
       500;  // a sample is a batch of iterations at least this long: 1000 times a clock's resolution
   double max_frame_us = 1.0;  // the harness's own share of an iteration; batches grow until it is below
-  // Where calls queue work: a batch has so many in flight that half as many would cost each at most this
-  // share more, but ends within max_sample_us. A GPU's clocks take tens of milliseconds to settle, too.
+  // Calls that queue work come in batches so large that half of one would cost each call at most this share
+  // more, but that end within max_sample_us. A GPU's clocks take tens of milliseconds to settle, too.
   double queue_share = 0.01;
   double max_sample_us = 100e3;
   int device_samples = 7;         // of the device's own time, after those of calls

@@ -15,7 +15,7 @@ struct Verification {
   double compared = 1;     // the share of an output's elements that had a reference, the least
   std::string reason;      // when not verified: what is wrong and where
   bool no_memory = false;  // the device could not hold what it needs: not a wrong program
-  // Another process's program that could not run, or whose process ended: it says nothing of its outputs.
+  // The program of another process could not run, or its process ended: nothing is known of its outputs.
   bool gone = false;
 };
 

@@ -59,7 +59,7 @@ struct OutputSpec {
   ToleranceRule rule;
 };
 
-// Where one contender's output lies. All three wait for the device by themselves.
+// Access to one contender's output. All three functions wait for the device by themselves.
 struct OutputAccess {
   std::function<Status(std::uint8_t byte)>
       poison;  // fills, byte by byte, the memory that the next run is to write
@@ -102,7 +102,7 @@ struct Contender {
   bool is_foreign() const { return batch_us != nullptr; }  // another process, other people's program
 };
 
-// Which parts of an output a reference knows, where all of it would take minutes: rows of `length` elements,
+// The parts of an output that a reference knows, if all of it would take minutes: rows of `length` elements,
 // drawn at random from the data of the round, so that no program knows them either.
 struct KnownRows {
   std::int64_t length = 1;
@@ -124,7 +124,7 @@ struct Reference {
   KnownRows known = {};
 };
 
-// Where an instance stands in a sweep: the page draws rate against it.
+// The place of an instance in a sweep: the page draws rate against it.
 struct SweepPoint {
   std::string axis;    // what grows: "sequence length"
   double value = 0;    // how far it has

@@ -100,7 +100,7 @@ Result<PairInstance> make_cross_entropy(const Knobs& knobs, LabDevice& device) {
   const Shape shape{s.rows, s.classes};
   TensorWorkload w{.target = "cross_entropy", .shape = shape_text(shape), .dtype = std::string(name(dtype))};
   w.inputs = {normal_input("logits", shape, dtype), integer_input("labels", Shape{s.rows}, labels)};
-  // As with softmax: the rounding of x − max counts |x − max| ≤ 16 times.
+  // The rounding of x − max counts |x − max| ≤ 16 times, as in softmax.
   w.outputs = {{"loss",
                 DType::f32,
                 Shape{},

@@ -65,7 +65,7 @@ std::vector<Reference> gemm_fp8_reference(const HostArrays& in, const ProductSiz
 }
 
 Result<PairInstance> make_gemm_fp8(const Knobs& knobs, LabDevice& device) {
-  // As tensor cores read 8 bits, and as cuBLAS asks for it.
+  // b lies by columns, as tensor cores read 8 bits, and as cuBLAS asks for it.
   const ProductSizes s = product_sizes(knobs, "gemm_fp8", MatrixOrder::columns);
   const DType dtype = knobs.dtype("dtype");
   const std::string& name_of_scaling = knobs.text("scaling");
@@ -76,7 +76,7 @@ Result<PairInstance> make_gemm_fp8(const Knobs& knobs, LabDevice& device) {
       .dtype = std::string(name(dtype))};
   // Values that fill the type's range, as scaling makes them.
   const Normal filling{.deviation = 16}, scales{.mean = 0.02, .deviation = 0.002};
-  // Those of blocks of a lie by rows of a, as the copies of other libraries do.
+  // Scales of blocks of a lie by rows of a, as the copies of other libraries do.
   const Index rows_a = scaling.a.count_rows(s.m), depth_a = scaling.a.count_depth(s.k);
   const Shape scale_a = scaling.blocks ? Shape{depth_a, rows_a} : Shape{rows_a, depth_a},
               scale_b{scaling.b.count_rows(s.n), scaling.b.count_depth(s.k)};

@@ -208,7 +208,7 @@ class Forward {
       }
   }
 
-  // From the first `seen` dot products of a query to its weights; `squares` is of both. With errors δ of the
+  // Makes a query's weights of its first `seen` dot products; `squares` is of both. With errors δ of the
   // scores, δpⱼ = pⱼ (δⱼ − Σ p δ). Stored: the dot product, the score, the weight.
   void weigh(std::span<double> p, std::span<double> squares, Index seen) const {
     const Index depth = s_.channels / s_.heads;

@@ -60,7 +60,7 @@ GroupedSizes sizes_of(const Knobs& knobs) {
   return s;
 }
 
-// By separate calls: a product for each group, of the rows that the program knows to be its.
+// Separate calls: a product for each group, of the rows that the program knows to be the group's.
 Tensor one_by_one(const std::vector<Tensor>& in, const GroupedSizes& s) {
   std::vector<Tensor> parts;
   for (Index first = 0; first < s.blocks();) {

@@ -61,7 +61,7 @@ std::string mse_loss(Draft& d, const std::string& y, const Shape& shape) {
 
 namespace {
 
-// For PyTorch before 2.0; enable_gqa is of 2.5.
+// Attention written out, for PyTorch before 2.0; enable_gqa is of 2.5.
 constexpr const char* kWrittenAttention =
     "def written_attention(q, k, v, attn_mask=None, is_causal=False, enable_gqa=False):\n"
     "    if enable_gqa:\n"

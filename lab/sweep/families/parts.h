@@ -16,7 +16,7 @@ std::vector<std::string> norm_weights(bool rms, const std::string& suffix = "");
 std::string linear(Draft& d, const std::string& x, const std::string& name, Index n, Index k,
                    const std::string& bias = "");
 
-// In f16 a loss times 1,024, as training in it has it: the gradient of a mean over millions of elements is
+// A loss times 1,024 in f16, as training in it has it: the gradient of a mean over millions of elements is
 // below what the type holds.
 std::string scaled_loss(Draft& d, const std::string& loss);
 

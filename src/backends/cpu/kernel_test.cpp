@@ -162,8 +162,8 @@ TEST(RowWalksTest, TheNextRowIsFetchedInTheTwoLongest) {
       << softmax;
 }
 
-// Where a row and the exponentials of it take more than 32 KiB, but not ten times as much: each walk begins
-// where the one before it ended, but where the order matters. The next row is fetched forwards all the same.
+// Rows that take, with their exponentials, more than 32 KiB, but not ten times as much: each walk begins
+// where the one before it ended, unless the order matters. The next row is fetched forwards all the same.
 TEST(RowWalksTest, EveryOtherGoesBackwards) {
   const auto text = [&](const tile::Kernel& kernel) {
     return print_kernel(kernel,

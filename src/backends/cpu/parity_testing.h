@@ -1,5 +1,5 @@
-// For this folder's tests: a kernel on the CPU backend against the reference interpreter, by each instruction
-// set.
+// Kernels on the CPU backend against the reference interpreter, by each instruction set, for this folder's
+// tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ inline void expect_parity(backends::Backend& backend, const tile::Kernel& kernel
   ASSERT_TRUE(report.ok()) << report.message << "\n" << source;
 }
 
-// Whether the case number n of a test is tried on an instruction set: each on the widest one of this machine,
-// what is drawn of them on the others, on each of these other ones.
+// Whether a test tries case number n on an instruction set. The widest set of this machine has all cases;
+// each other set has a share of them, another one for each.
 inline bool is_tried(Isa isa, std::uint64_t n) {
   return isa == host_isa() || test::is_drawn(n + static_cast<std::uint64_t>(isa));
 }

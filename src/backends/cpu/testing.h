@@ -1,4 +1,4 @@
-// For this folder's tests: source text to a function, on each instruction set that the machine runs.
+// Functions from source text, on each instruction set that the machine runs, for this folder's tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -50,7 +50,7 @@ class CudaBackend final : public backends::Backend {
   Result<std::unique_ptr<backends::Replay>> record(
       const std::vector<backends::RecordedLaunch>& launches) override;
 
-  // For programs: the device's context is current on the calling thread while the result lives.
+  // Makes the device's context current on the calling thread, for programs, while the result lives.
   Result<Entered> enter();
   const Context& context() const { return device_->context; }
   api::CUstream stream() const { return device_->stream.get(); }

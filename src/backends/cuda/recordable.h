@@ -17,7 +17,7 @@ class RecordableProgram : public backends::Program {
   // The same launch as a value; fails like launch. Null where there is nothing to do. The program must
   // outlive what is made.
   virtual Result<RecordedWork> record(const backends::RecordedLaunch& recorded) = 0;
-  // Whether it is certain that a graph can record it; where it turns out that it cannot, there is no replay.
+  // Whether a graph can certainly record this; if it turns out that it cannot, there is no replay.
   virtual bool records_always() const { return true; }
 };
 

@@ -49,7 +49,7 @@ Result<const api::TensorMap*> TensorMaps::get(const Driver& driver, std::size_t 
   return map;
 }
 
-// Where the map lies it must stay: it is aligned more strictly than values that functions return.
+// Writes to `map` rather than return it: a map is aligned more strictly than values that functions return.
 Status TensorMaps::encode(const Driver& driver, const Block& b, const std::vector<std::int64_t>& key,
                           api::TensorMap* map) {
   const std::size_t rank = b.block.dims.size();

@@ -31,7 +31,7 @@ class TensorMaps {
                        api::TensorMap* map);
 
   std::vector<Block> blocks_;
-  // By block: address and extents → map.
+  // The maps of each block, by address and extents.
   std::vector<std::map<std::vector<std::int64_t>, api::TensorMap>> made_;
 };
 

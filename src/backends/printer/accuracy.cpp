@@ -54,7 +54,7 @@ Accuracy stored_accuracy(const Kernel& kernel, int view) {
   }
 }
 
-// From so many terms on a sum's own roundings may err by as much as short exponentials in it.
+// Terms of a sum from which on its own roundings may err by as much as short exponentials in it.
 constexpr Index kManyTerms = 1024;
 
 // Σ e^(x - max x) over many x that are read from memory. A short exponential errs by 2^-22 and, by the

@@ -21,8 +21,7 @@ namespace tilewright::printer {
 struct LoopPolicy {
   double keep_above_flops = 4;  // keep what costs more than this to compute again from loads and kept values
   bool keep_loads = false;      // keep loaded values (registers) rather than read the cache again
-  // Where a kept value is another one times a number, keep that other one: what reads it takes the factor
-  // in.
+  // Keep x rather than a kept value that is x times a number: its readers multiply.
   bool keep_unscaled = false;
   // Keep what a row or column is loaded before a dot and used behind it: it arrives while the dot runs.
   bool load_before_dots = false;

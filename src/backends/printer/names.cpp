@@ -68,7 +68,7 @@ std::string Names::identifier(std::string_view wish) const {
   std::string out;
   for (char c : wish) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   if (out.empty() || is_digit(out[0])) out.insert(0, "v");
-  // Where a number follows a name, it does not end in one.
+  // A name that a number may follow does not end in a digit.
   if (again_ == Again::letter && is_digit(out.back())) out += "_";
   return is_keyword(out) || is_reserved_(out) ? out + "_" : out;
 }

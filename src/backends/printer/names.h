@@ -15,7 +15,7 @@ void add_declared_words(std::string_view header, std::set<std::string, std::less
 
 class Names {
  public:
-  // How a name that is taken goes on: x_2, or x_b where what follows a name is a number.
+  // The ending of a second x: x_2, or x_b where printed code puts numbers behind names.
   enum class Again : unsigned char { number, letter };
   Names(std::function<bool(std::string_view)> is_reserved, Again again)
       : is_reserved_(std::move(is_reserved)), again_(again) {}

@@ -51,7 +51,7 @@ class Namer {
     return name;
   }
 
-  // Where a loop carries a value on, or ends with it.
+  // Whether a loop carries a value on, or ends with it.
   bool is_carried(ValueId v) const { return carried_.count(v) > 0; }
   const Op* definition(ValueId v) const { return definitions_[static_cast<std::size_t>(v)]; }
 
@@ -94,7 +94,7 @@ class Namer {
     return made.size() <= kLongest ? made : std::string(short_name(*op));
   }
 
-  // By how it changes from one round to the next.
+  // The name of a carried value, by how it changes from one round to the next.
   std::string carried_name(const Carried& c) const {
     for (ValueId v : {c.arg, c.next})
       if (!given(v).empty()) return own_name(given(v));

@@ -137,7 +137,7 @@ void BoundsTracker::undecided(const std::vector<Block>& blocks) {
 ErrorBounds BoundsTracker::finish() {
   ErrorBounds bounds;
   for (ViewErrors& errors : views_) {
-    // Each addition rounds in either order of the programs, here and in the backend.
+    // Roundings of atomic additions: one each here and one each in the backend, whose order may be another.
     for (std::size_t n = 0; n < errors.count.size(); ++n)
       if (errors.count[n] > 0 && is_float(errors.dtype)) {
         const double size = errors.magnitude[n] + errors.error[n];

@@ -9,7 +9,7 @@
 
 namespace tilewright::reference {
 
-// How much a primitive's result moves when its operands move by their errors; y is the result.
+// The distance by which a primitive's result y moves when its operands move by their errors.
 double spread(tile::Prim prim, double y, const double value[3], const double error[3], int arity);
 
 // The error of the result of a compute op, whose primitive may err by `short_form` of its result beside its

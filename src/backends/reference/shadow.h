@@ -28,7 +28,7 @@ class Shadow {
     bool uninitialized;
     bool scattered;
   };
-  // Where a view's buffer lies in the shadow.
+  // The place of a view's buffer in the shadow.
   struct Window {
     std::size_t origin = 0;    // the cell of the view's coordinate (0, …, 0)
     Index begin = 0, end = 0;  // bytes of the buffer around it
@@ -38,7 +38,7 @@ class Shadow {
     void operator()(void* memory) const { std::free(memory); }
   };
   std::uintptr_t cell_bytes_ = 0;
-  // By calloc: pages of large buffers that no program touches are never taken.
+  // Cells from calloc: pages of large buffers that no program touches are never taken.
   std::unique_ptr<Cell, Free> cells_;
   std::vector<Window> windows_;  // by view
 };

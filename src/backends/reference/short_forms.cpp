@@ -82,7 +82,7 @@ double allowed(const Kernel& kernel, const Op& op, std::size_t i, double of_resu
   }
 }
 
-// Which of it a primitive makes use of.
+// The part of an allowed error that a primitive's short form makes use of.
 double of_prim(Prim prim, double allowed) {
   if (prim == Prim::sin || prim == Prim::cos || prim == Prim::tanh) return allowed;
   const bool has_short_form = tile::info(prim).ulp >= 1;

@@ -177,7 +177,7 @@ class BoundsEmitter {
     return of_rows_[{v.expr, monoid}] = k_.reduce(monoid, all, 0);
   }
 
-  // Whether it may hold for some row of the block, for each of the keys.
+  // For each of the keys, whether a condition may hold for some row of the block.
   Value holds(const Condition& c) {
     switch (c.kind) {
       case Kind::never:

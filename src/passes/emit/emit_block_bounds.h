@@ -20,7 +20,7 @@ EmittedKernel emit_block_bounds(const ir::Graph& graph, const LoopNest& nest, co
                                 const TileShape& shape, const std::string& name,
                                 const std::vector<Temporary>& temporaries);
 
-// Those of the program that is being written: whole blocks, inside the extent.
+// Block bounds of the program that is being written: whole blocks, inside the extent.
 struct LoadedBounds {
   tile::Value first, end;
   std::vector<BlockBounds::Mask> masks;

@@ -38,9 +38,9 @@ struct EmitState {
   }
   std::vector<BufferSource> sources;
 
-  // Whether it is added to something, and more is made of it or it is stored as well.
+  // Whether an expr is added to something, and also stored or used for more.
   bool is_shared_term(int expr);
-  // Whether a dot reads it, as it stands or through what a block of it is made of.
+  // Whether a dot reads an expr, as it stands or as a part of what an operand is made of.
   bool is_dot_operand(int expr);
 
   Index extent(int v) const { return nest.extents[static_cast<std::size_t>(v)]; }

@@ -73,7 +73,8 @@ void Emitter::store_outputs_looped() {
   });
 }
 
-// As epilogue_reductions.h lays them out: first the program's place among those that share what is reduced.
+// Stores epilogue reductions as epilogue_reductions.h lays them out: the first coordinate is the program's
+// place among those that share what is reduced.
 void Emitter::store_epilogue_reductions() {
   const std::vector<int> all = epilogue_reductions_in_parts(nest_, shape_);
   for (std::size_t i = 0; i < all.size(); ++i) {

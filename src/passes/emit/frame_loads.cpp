@@ -129,7 +129,7 @@ FrameValues& FrameValues::scalars() {
   return *scalars_;
 }
 
-// From its constant on a view only goes forward, as far as the buffer does: under a mask an offset may begin
+// Whether a load's offsets begin inside the buffer and only go forward: under a mask they may begin
 // elsewhere.
 bool FrameValues::begins_inside(const Expr& load) const {
   for (int v = 0; v < static_cast<int>(s_.nest.extents.size()); ++v)

@@ -101,8 +101,8 @@ class FrameValues {
     bool matrix = false;              // both axes, even those that memory does not vary along
   };
   Access block_access(const Block& block);
-  // Where a block begins that starts at clamped numbers, as one more dimension: nothing where these vary
-  // within the tile, or there are none.
+  // The start of a block at clamped numbers, as one more dimension. None if there are no such numbers, or if
+  // they vary within the tile.
   std::optional<Picked> placed(const std::vector<std::pair<int, Index>>& dynamic);
 
  private:

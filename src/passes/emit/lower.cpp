@@ -158,14 +158,14 @@ EmittedKernel emit(const ir::Graph& graph, const LoopNest& nest, const tile::Tar
   return out;
 }
 
-// Another tile's epilogue reductions are finished by the same kernel.
+// Whether tiles a and b leave as many parts of each epilogue reduction: one kernel then finishes either's.
 bool leaves_as_many_parts(const LoopNest& nest, const TileShape& a, const TileShape& b) {
   const std::vector<int> all = epilogue_reductions_of(nest);
   return std::all_of(all.begin(), all.end(),
                      [&](int s) { return epilogue_parts(nest, a, s) == epilogue_parts(nest, b, s); });
 }
 
-// Where the parts of epilogue reductions stand between the kernels.
+// Adds the temporaries in which the parts of epilogue reductions stand between the kernels.
 void place_epilogue_reductions(const LoopNest& nest, TileShape& shape, Lowered& out) {
   const std::vector<bool> held = held_variables(nest);
   for (std::size_t v = 0; v < held.size(); ++v) {
@@ -179,7 +179,7 @@ void place_epilogue_reductions(const LoopNest& nest, TileShape& shape, Lowered& 
         {nest.exprs[static_cast<std::size_t>(s)].dtype, elements_of_parts(nest, shape, s)});
 }
 
-// For explain().
+// Notes a kernel's epilogue reductions for explain().
 void note_epilogue_reductions(const LoopNest& nest, const TileShape& shape, EmittedKernel& kernel) {
   std::string text;
   for (int s : epilogue_reductions_of(nest)) {
@@ -221,7 +221,7 @@ std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const LoopNest& ne
   return out;
 }
 
-// Where loaded vectors decide which blocks the shape's loop walks: the kernel that finds them.
+// The kernel that finds the blocks which the shape's loop walks, if loaded vectors decide them.
 std::vector<EmittedKernel> find_blocks(const ir::Graph& graph, const LoopNest& nest, TileShape& shape,
                                        const std::string& name, Lowered& out) {
   const std::optional<BlockBounds> bounds = find_block_bounds(graph, nest, shape);

@@ -152,8 +152,8 @@ class Aligner {
     }
   }
 
-  // Whether an operand is a value that is computed and then lies by a pitch, through views that keep its
-  // axes: what goes through others may have no place in it that is counted simply.
+  // The computed value with aligned rows that an operand is, or views through views that keep its axes; else
+  // -1. Other views may reach its elements by no simple count.
   NodeId aligned_below(NodeId operand) const {
     NodeId id = operand;
     for (; !is_memory(graph_, id); id = graph_.node(id).operands[0]) {

@@ -28,7 +28,7 @@ struct ReadingProduct {
   std::size_t side = 0;
   NodeId read = -1;  // the descendant
   bool transposed = false;
-  // Whether the columns that are cut are its depth: it is summed over the chunks.
+  // Whether the cut columns are this product's depth, so that it is summed over the chunks.
   bool sums() const { return transposed == (side == 1); }
 };
 
@@ -63,7 +63,7 @@ class CutFinder {
            bytes > options.least_bytes;
   }
 
-  // Nothing where a reader is neither an epilogue reduction nor a product.
+  // The cut of a product. None if a reader of it is neither an epilogue reduction nor a product.
   std::optional<Cut> of(NodeId product) const {
     Cut cut{.product = product, .made = {product}};
     bool epilogue_reductions = false;
@@ -169,12 +169,11 @@ class Writer final : public GraphCopy {
       parts.push_back(part);
   }
 
-  // Made of what is small: as a whole it would be in memory for its chunks to be read.
+  // Whether a value is made of small ones only: as a whole it would be in memory for its chunks to be read.
   bool is_light(NodeId id) const {
-    constexpr Index kSmaller = 4;
     const ir::Node& n = graph_.node(id);
     if (!is_plain(n) && !is_inlined(n))
-      return n.type.shape.size() * kSmaller <= graph_.type(cut_.product).shape.size();
+      return n.type.shape.size() * kSmallerThanProduct <= graph_.type(cut_.product).shape.size();
     return std::all_of(n.operands.begin(), n.operands.end(), [&](NodeId o) { return is_light(o); });
   }
 

@@ -13,6 +13,10 @@ namespace tilewright::passes {
 
 inline constexpr Index kMostPieces = 32;  // put together by one kernel that reads them all (kMaxViews)
 
+// A value is small beside a product that is cut if it has at most a fourth of the product's elements: it may
+// lie in memory as a whole. Chosen, not measured.
+inline constexpr Index kSmallerThanProduct = 4;
+
 // Arithmetic whose elements do not depend on their places, as random numbers do.
 bool is_plain(const ir::Node& node);
 

@@ -22,9 +22,6 @@ using ir::Value;
 
 namespace {
 
-// A value of this part of the product's elements is small: it may be there as a whole (chosen).
-constexpr Index kSmaller = 4;
-
 // A product that reads rows as operand `side`. Where they are its depth it is summed over the pieces,
 // otherwise put together from them along `axis` of the result.
 struct RowReader {
@@ -43,7 +40,7 @@ struct RowCut {
 };
 
 bool is_large(const Graph& graph, const RowCut& cut, NodeId id) {
-  return graph.type(id).shape.size() > graph.type(cut.product).shape.size() / kSmaller;
+  return graph.type(id).shape.size() > graph.type(cut.product).shape.size() / kSmallerThanProduct;
 }
 
 class RowFinder {
@@ -89,8 +86,8 @@ class RowFinder {
     return true;
   }
 
-  // Which axis of a result is that of the rows, if each row, or so many of them, is made of one row of what
-  // it reads, or of so many; otherwise -1.
+  // The axis of the rows in a result whose every row, or group of rows, is made of one row, or group of rows,
+  // of what it reads; otherwise -1.
   int axis_of_rows(const ir::Node& n, const RowCut& cut) const {
     int axis = -1;
     for (NodeId o : n.operands) {

@@ -17,12 +17,12 @@ using ir::NodeId;
 
 namespace {
 
-// With the values stored, and without.
+// Fusions of the program that store some values, and that compute them again.
 struct Alternatives {
   Fusion stored, recomputed;
 };
 
-// Those that are not made of `again`: there a kernel may need what `again` gives as memory.
+// The casts that are not made of values in `again`: kernels may need what these give as memory.
 std::set<NodeId> casts_beside(const Graph& graph, const std::set<NodeId>& casts,
                               const std::set<NodeId>& again) {
   std::set<NodeId> out;

@@ -32,11 +32,11 @@ struct Fusion {
 Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
 struct FusionOptions {
   Recompute recompute = Recompute::by_cost;
-  // How many pieces the graph's large values are cut into, which are made and used one after another. The
-  // memory of one piece serves them all, so that storing a value takes that part of its bytes.
+  // Pieces of the graph's large values, which are made and used one after another. One piece's memory serves
+  // them all, so that a stored value takes that part of its bytes.
   Index pieces = 1;
 };
-// For the plans' target.
+// fuse() for the plans' target.
 Fusion fuse(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans, const FusionOptions& options);
 
 // The same of the graph or, where memory is worth it, of one in which a value that is too large to store is

@@ -19,7 +19,7 @@ using ir::NodeId;
 
 namespace {
 
-// As it is, or with rows of products' operands aligned.
+// The graph as it is, or with aligned rows of products' operands where that is predicted to be faster.
 FusedGraph fuse_aligned(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans,
                         const FusionOptions& how) {
   FusedGraph as_it_is{graph, fuse(graph, plans, how)};

@@ -15,7 +15,7 @@ class GroupMaker {
   // The nodes in `again` are parts of every group that reads them, and never stored.
   GroupMaker(const ir::Graph& graph, const std::set<ir::NodeId>& again);
 
-  // Whether it computes a value of which groups are made.
+  // Whether a node computes a value of which groups are made.
   bool has(ir::NodeId id) const { return is_member_[at(id)]; }
   bool is_output(ir::NodeId id) const { return is_output_[at(id)]; }
   // The values that it reads, and those that read it; sorted.

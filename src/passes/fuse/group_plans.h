@@ -72,8 +72,8 @@ class GroupPlans {
   std::variant<TiledGroup, Refusal> tiled(const ir::Graph& graph, const Group& group, GroupWork& work) const;
   void write(const ir::Graph& graph, const GroupForm& form, const TiledGroup& tiled, Known& known);
   Known& known(const ir::Graph& graph, GroupForms& forms, const Group& group, Needed needed);
-  // By the tiles whose kernels are predicted to be fastest. Only what is taken is worth writing so often:
-  // until then a group's price is that of its first tiles.
+  // Writes a group by the tiles whose kernels are predicted to be fastest. Only groups that are taken are
+  // worth writing so often: until then a group's price is that of its first tiles.
   PlannedGroup write_fastest(const ir::Graph& graph, const LoopNest& nest, const LowerOptions& options) const;
 
   const tile::Target target_;

@@ -32,6 +32,10 @@ constexpr Index kSiblingBytes = 1 << 12;
 // layer's values have fewer; one that a thousand groups read is not tried with all of them after every merge.
 constexpr std::ptrdiff_t kMostNeighbours = 8;
 
+// Neighbours that keep large values stay apart where they share less than this part of what each keeps.
+// Chosen, not measured (docs/notes/2026-11-27-pieces-of-rows.md).
+constexpr double kLittleInCommon = 1.0 / 8;
+
 // Nodes that one group computes again: of a chain of producers each is made of the ones before it, so that
 // copies without a bound are the square of its length.
 constexpr std::size_t kMostCopies = 32;
@@ -180,10 +184,8 @@ class Fuser {
   }
 
   // Whether neither reads the other, each is the last to read large temporaries, and they have little in
-  // common: as one kernel they would keep both, where one after the other they need one at a time. The share
-  // is chosen.
+  // common: as one kernel they would keep both, where one after the other they need one at a time.
   bool keeps_memory(const Pair& pair) const {
-    constexpr double kLittle = 1.0 / 8;
     const auto bytes_read = [&](int g, int other, bool in_common) {
       double bytes = 0;
       for (NodeId s : groups_[index(g)].sources) {
@@ -198,7 +200,7 @@ class Fuser {
     if (holds(order_.readers(a), b) || holds(order_.readers(b), a)) return false;
     const double kept = std::min(bytes_read(a, b, false), bytes_read(b, a, false));
     if (kept <= static_cast<double>(target_.cache_bytes)) return false;
-    return bytes_read(a, b, true) < kLittle * kept;
+    return bytes_read(a, b, true) < kLittleInCommon * kept;
   }
 
   // The checkpointed call that computes a group, 0 for none.

@@ -16,9 +16,9 @@ namespace tilewright::passes {
 // keys of 64.
 inline constexpr double kMuchLarger = 4;
 
-// How many times as long the kernels concerned may take for `stored_bytes` less in memory. Kernels that
-// compute attention's scores again do 11 products of the 6. From a gibibyte on it is twice as many (chosen):
-// a model's other values need the room.
+// The factor by which the kernels concerned may be slower to save `stored_bytes` of memory. Those that
+// compute attention's scores again do 11 products for 6. From a gibibyte on the factor is twice as large
+// (chosen): a model's other values need the room.
 inline constexpr double kMany = 1 << 30;
 inline constexpr double slowest(double stored_bytes) { return stored_bytes < kMany ? 2 : 4; }
 

@@ -71,8 +71,8 @@ class Boundaries {
 
   double bytes(NodeId id) const { return bytes_of(graph_.type(id)); }
 
-  // Whether a value can be made again from what stands in memory. What was put into memory on purpose, and
-  // what no kernel stores at all, cannot.
+  // Whether a value can be made again from what stands in memory: not one that was put there on purpose, nor
+  // one that no kernel stores.
   bool is_made_again(NodeId id) const {
     const ir::Node& n = graph_.node(id);
     return is_elementwise(n) && !is_copy(graph_, n);

@@ -169,8 +169,8 @@ TEST_F(Differentiate, NamesTheOpThatHasNoGradient) {
             "differentiate: opaque has no gradient (at train.cpp:9)");
 }
 
-// So second derivatives exist where a first one is a mask or a pick times something else: of max, relu,
-// clamp, where, take_along.
+// Steps have the gradient zero, so that second derivatives exist where a first one is a mask or a pick times
+// something else: of max, relu, clamp, where, take_along.
 TEST_F(Differentiate, StepsHaveTheGradientZero) {
   const Value x = input("x", DType::f32, {3});
   for (const Value step : {ops::gt(x, 0.0), ops::cast(x, DType::i32), ops::argmin(x, 0), ops::any(x)})

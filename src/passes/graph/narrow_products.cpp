@@ -47,7 +47,7 @@ std::optional<DType> operand_type(Precision precision) {
   return std::nullopt;
 }
 
-// Whether it is a product that the policy is of.
+// Whether a node is a product of f32, which the policy may narrow.
 bool is_f32_product(const Graph& graph, const Node& n) {
   if (n.op->kind != OpClass::matmul || n.type.dtype != DType::f32) return false;
   const ir::Type& a = graph.type(n.operands[0]);
@@ -58,7 +58,7 @@ bool is_view_of_all(const Node& n) {
   return n.op->kind == OpClass::reshape || n.op->kind == OpClass::transpose || n.op->kind == OpClass::expand;
 }
 
-// Whether a kernel makes the value, rather than a caller.
+// Whether a kernel makes the value: a caller's are inputs, or views of them.
 bool is_computed(const Graph& graph, NodeId id) {
   const Node* n = &graph.node(id);
   while (is_view_of_all(*n) || n->op->kind == OpClass::slice) n = &graph.node(n->operands[0]);
@@ -79,8 +79,8 @@ bool is_bias(const Graph& graph, NodeId id) {
   return source.size() == source[source.rank() - 1];
 }
 
-// Where a product that others are made of is rounded: the sum of it and a bias, if nothing else reads it, or
-// itself.
+// The node whose result is rounded for other products: the product's sum with a bias, if nothing else reads
+// the product, or the product itself.
 const Node* rounded_at(const Graph& graph, NodeId product, const std::vector<NodeId>& users) {
   if (users.size() != 1) return &graph.node(product);
   const Node& user = graph.node(users[0]);

@@ -24,7 +24,7 @@ struct Candidate {
   const ir::Attrs& attrs;
   const ir::Type& type;
   const std::vector<int>& readers;  // of the new graph's nodes, as far as they were in the old one
-  // Nothing but this node's operand reads `v`.
+  // Whether nothing but this node reads its operand `v`.
   bool is_read_once(ir::Value v) const {
     return static_cast<std::size_t>(v.id) < readers.size() && readers[static_cast<std::size_t>(v.id)] == 1;
   }

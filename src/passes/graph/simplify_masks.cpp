@@ -32,7 +32,7 @@ Chooser chooser_of(Value condition) {
   return {condition.shape(), root};
 }
 
-// Whether `condition` at `shape` says of each row whether `mask` holds anywhere in it.
+// Whether `condition`, viewed at `shape`, is any(mask) over each row.
 bool is_any_of_row(const Chooser& mask, const Shape& shape, Value condition) {
   if (!is_a(condition, ops::kAny)) return false;
   const Value rows = operand_of(condition);
@@ -43,7 +43,7 @@ bool is_any_of_row(const Chooser& mask, const Shape& shape, Value condition) {
   return of_rows == shape && rows.shape() == mask.shape && same(chooser_of(rows).root, mask.root);
 }
 
-// Whether `mask`, of a product's shape, holds only where a condition does that is `root` at `shape`.
+// Whether a product's `mask` holds only where the condition does that is `root`, viewed at `shape`.
 bool implies(Value mask, const Shape& shape, Value root) {
   const Chooser chosen = chooser_of(mask);
   if (chosen.shape == shape && same(chosen.root, root)) return true;

@@ -82,7 +82,7 @@ Replacement multiply_by_minus_one(const Candidate& n) {
   return {};
 }
 
-// Not of floats: infinity and NaN times 0 are NaN.
+// x * 0 is 0 for integers. Floats keep it: infinity and NaN times 0 are NaN.
 Replacement integer_zero(const Candidate& n) {
   if (is_float(n.type.dtype)) return {};
   if ((n.is(ops::kMul) || n.is(ops::kBitAnd)) && is_number(n.x[1], 0)) return n.x[1];
@@ -137,8 +137,8 @@ Replacement where_decided(const Candidate& n) {
   return {};
 }
 
-// Where a mask leaves scaled scores, the factor waits: backends that compute exponentials as powers of two
-// multiply by it anyway, and a row's largest is scaled once.
+// Masked scores are scaled behind the mask: backends that compute exponentials as powers of two multiply
+// there anyway, and a row's largest is scaled once.
 Replacement scale_what_is_chosen(const Candidate& n) {
   if (!n.is(ops::kWhere) || !is_float(n.type.dtype)) return {};
   const auto other = constant_of(n.x[2]);

@@ -80,7 +80,7 @@ Graph with_sums_by_rows(const Graph& graph, const tile::Target& target) {
     if (rows.empty() || others.empty()) return std::nullopt;
     Graph& out = *x[0].graph;
     const NodeId along = out.add(*n.op, {x[0].id}, {{"axes", rows}}, n.location);
-    // Where the other axes are once the rows' are gone.
+    // The other axes move down once those of the rows are gone.
     for (Index& axis : others)
       axis -= std::count_if(rows.begin(), rows.end(), [&](Index row) { return row < axis; });
     return Value{&out, out.add(*n.op, {along}, {{"axes", others}}, n.location)};

@@ -13,7 +13,7 @@ using Kind = Condition::Kind;
 
 namespace {
 
-// With fewer blocks to a row, the second kernel's start costs more than what is left out.
+// Fewest blocks of a row for which bounds pay: else the second kernel's start costs more than they save.
 constexpr Index kFewestBlocks = 4;
 // Keys are counted in 32 bits, and some more at once than there are.
 constexpr Index kMostKeys = Index{1} << 30;

@@ -33,8 +33,8 @@ bool is_of_programs(const Affine& form) {
                      [](const Affine::Term& t) { return t.variable == Affine::Variable::program; });
 }
 
-// With dots in its body or in loops inside it, and nothing that tells the order of its rounds: of equal
-// extremes the first one counts.
+// Whether a loop has dots, in its body or in loops inside it, and nothing that depends on the order of its
+// rounds, as the place of an extreme does: of equal ones the first counts.
 bool multiplies_in_any_order(const Op& loop) {
   bool dots = false, ordered = false;
   tile::for_each_op(loop.blocks[0], [&](const Op& op) {
@@ -89,8 +89,8 @@ class LoopSplitter {
     return true;
   }
 
-  // Where there are rounds before or after, at least one of the loop's is among them: so the masked loop runs
-  // whenever the other one does.
+  // The cut of a loop. Rounds before or behind it, if there are any, have one of the loop's at least: so the
+  // masked loop runs whenever the other one does.
   Cut cut_of(const Op& loop, const UnmaskedBlocks& whole) {
     Cut cut{.step = whole.step};
     cut.lower = cut.first = known(loop.operands[0], whole.lower);

@@ -12,8 +12,8 @@ namespace tilewright::passes {
 // The reduced variable the innermost loop walks in blocks, or that the tile holds whole; -1: none.
 int walked_variable(const LoopNest& nest, const TileShape& shape);
 
-// How a program cuts the space: `walked` is the variable its loop walks, the others stand at their starts, or
-// cover a block from there.
+// A program's part of the space: `walked` is the variable that its loop walks; the others stand at their
+// starts, or cover a block from there.
 struct LoopSpace {
   LoopSpace(const LoopNest& p, const TileShape& s) : nest(p), shape(s), walked(walked_variable(p, s)) {}
   const LoopNest& nest;

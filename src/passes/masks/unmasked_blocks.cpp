@@ -20,7 +20,7 @@ struct Positions {
   Index low = 0, high = 0;
 };
 
-// Each of these is at most 0.
+// Conditions of a block: each of these forms is at most 0.
 using Needs = std::vector<Affine>;
 
 class UnmaskedBlockFinder {
@@ -184,7 +184,7 @@ class UnmaskedBlockFinder {
     return Positions{*base, a->low + (adds ? b->low : -b->high), a->high + (adds ? b->high : -b->low)};
   }
 
-  // By a number: what a difference of positions is written as.
+  // Positions times a number: a difference of positions is a sum with such a product.
   std::optional<Positions> multiplied(const Op& op) const {
     const auto a = positions(op.operands[0]), b = positions(op.operands[1]);
     if (!a || !b) return std::nullopt;

@@ -211,7 +211,7 @@ class ConditionReader {
       }
       case Expr::Kind::load: {
         if (value != 0 || m.mask < 0) return of_kind(Kind::always);
-        // Which of a table's entries lie outside is not worth looking for.
+        // A table's entries that lie outside are not looked for.
         const Condition read = condition(m.mask);
         return !m.dynamic.empty() && read.of_vectors() ? of_kind(Kind::always) : read;
       }
@@ -280,7 +280,7 @@ class ConditionReader {
   std::map<std::pair<int, double>, Condition> differ_;
 };
 
-// Where each expr's value is used by an output.
+// For each expr, the condition under which an output uses its value.
 std::vector<Condition> used_at(const ConditionReader& reader, const ir::Graph& graph, const LoopNest& nest) {
   std::vector<Condition> used(nest.exprs.size(), of_kind(Kind::never));
   const auto use = [&](int s, const Condition& at) {

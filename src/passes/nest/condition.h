@@ -37,8 +37,8 @@ struct Condition {
 Condition both(Condition a, Condition b);
 Condition either(Condition a, Condition b);
 Condition negated(const Condition& c);
-// Whether b holds wherever a does, as far as their comparisons say one by one: of equal sums the one that is
-// compared with less.
+// Whether b holds wherever a does, as far as single comparisons tell: of equal sums the one that is compared
+// with less implies the other.
 bool implies(const Condition& a, const Condition& b);
 
 // An integer: a sum of positions, and of multiples of values.
@@ -55,11 +55,11 @@ Condition without_reduced(const Condition& c, const LoopNest& nest);
 // What a bool expr says.
 Condition condition_of(const ir::Graph& graph, const LoopNest& nest, int expr);
 
-// Where an expr's value may differ from `value`. A product with zero is zero, and what -inf is added to stays
-// -inf: of what a mask takes out not even NaNs are seen.
+// The condition under which an expr may differ from `value`. A product with zero is zero, and what -inf is
+// added to stays -inf: of what a mask takes out not even NaNs are seen.
 Condition may_differ(const ir::Graph& graph, const LoopNest& nest, int expr, tile::Number value);
 
-// Where the blocks of one loop may change what its reductions and dots give, or where these are used at all.
+// The condition under which blocks of a loop change what its reductions and dots give, and these are used.
 Condition needed(const ir::Graph& graph, const LoopNest& nest, const std::vector<int>& reductions);
 
 }  // namespace tilewright::passes

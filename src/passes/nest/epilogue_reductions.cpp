@@ -28,7 +28,7 @@ bool reduces_whole_variables(const LoopNest& nest, int epilogue_reduction) {
   return by.is_affine() && range(by, nest.extents).low == 0 && range(by, nest.extents).high + 1 == size;
 }
 
-// Only the last matmul's loop stands before them.
+// Whether only the last matmul's loop stands before the epilogue reductions.
 bool have_one_loop(const LoopNest& nest) {
   if (nest.dot() < 0 || nest.has_inner_dots() || nest.levels() != 1) return false;
   const DotAxes axes = dot_axes(nest);

@@ -1,4 +1,4 @@
-// By op: arithmetic, comparisons, and what bools make of them.
+// Folds an index by its ops: arithmetic, comparisons, and what bools make of them.
 #include "passes/nest/fold_index.h"
 
 #include "ops/rows.h"

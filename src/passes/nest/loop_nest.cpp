@@ -328,8 +328,8 @@ bool has_divisions(const LoopNest& nest) {
 
 namespace {
 
-// With its variables split and merged, where that can be a kernel; `held` where tiles must hold what it
-// reduces.
+// The nest with its variables split and merged, if it can be a kernel; it is `held` if tiles must hold what
+// it reduces.
 std::optional<LoopNest> judged(LoopNest nest, SplitReduced split) {
   split_k_variables(nest, split);
   merge_variables(nest);

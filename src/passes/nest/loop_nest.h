@@ -109,7 +109,7 @@ struct LoopNest {
   bool held = false;
 
   int levels() const;  // longest chain of dependent reductions
-  // Which exprs these are made of, themselves among them.
+  // The exprs that these are made of, themselves among them.
   std::vector<bool> made_of(const std::vector<int>& of) const;
   // The dots over the reduced variables: several share the rows and columns of their results, and blocks of
   // what the loop walks.
@@ -124,8 +124,8 @@ struct LoopNest {
   bool is_empty() const;            // some axis has no elements: no kernel runs
   std::vector<int> reduced_variables() const;
   bool stores_reduced_values() const;  // an output's value changes with a reduced variable
-  // Whether the reduced variables are walked once more to store it: its value changes with one of them, or
-  // its place does, where a sum is broadcast back over what was summed.
+  // Whether the reduced variables are walked once more to store an output: its value changes with one of
+  // them, or its place does, as of a sum that is broadcast back over what was summed.
   bool is_stored_along_reduced(const ProgramOutput& output) const;
   bool stores_along_reduced() const;  // of any output
   std::vector<int> parallel_variables() const;
@@ -140,7 +140,7 @@ struct Group {
   bool epilogue_reductions = false;  // reductions of what its last matmul gives may be left by its tiles
 };
 
-// Where a node's elements lie when only reshapes stand between: the node they reshape.
+// The node in whose memory a node's elements lie: the one behind all reshapes.
 ir::NodeId storage_node(const ir::Graph& graph, ir::NodeId id);
 
 // Views, constants and iotas never need a kernel of their own inside a group.
@@ -148,7 +148,7 @@ bool is_inlined(const ir::Node& node);
 
 std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Group& group);
 
-// For goldens and debugging.
+// A text for goldens and debugging.
 std::string to_string(const ir::Graph& graph, const LoopNest& nest);
 
 }  // namespace tilewright::passes

@@ -78,7 +78,7 @@ class Divider {
     if (op == &ops::kSub) return sum(difference(m.operands[0]), negative(difference(m.operands[1])));
     if (op == &ops::kMul)
       for (int side : {0, 1}) {
-        // By what is the same for every element.
+        // A difference is scaled by an operand that is the same for every element.
         const int by = m.operands[at(1 - side)];
         if (moves_[at(by)] || expr(by).reduced) continue;
         const ChangePtr d = difference(m.operands[at(side)]);

@@ -35,7 +35,7 @@ struct TileShape {
       false;                      // each block's product is added to what the loop carries by itself, in f32
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop
   bool carries_wide = false;      // looped: sums of f32 are carried in f64, so that many blocks round as few
-  // For any extents: tiles may overhang these, even where they do not, and every axis is one of the grid.
+  // The kernel takes any extents: tiles may overhang them, and every axis is one of the grid.
   bool any_size = false;
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };

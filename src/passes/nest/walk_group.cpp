@@ -17,8 +17,7 @@ LoopNest Walker::run() {
   for (NodeId o : group_.outputs) add_output(o);
   const bool accumulates = std::any_of(nest_.outputs.begin(), nest_.outputs.end(),
                                        [](const ProgramOutput& o) { return o.accumulate || o.keeps >= 0; });
-  // Each addition must happen once, which a space with reduced axes does not promise; neither is a block
-  // placed there.
+  // Additions and placed blocks must happen once each, which a space with reduced axes does not promise.
   if (accumulates && !nest_.reduced_variables().empty()) throw Stop{Refusal::opaque};
   drop_unused();
   return std::move(nest_);
@@ -182,7 +181,8 @@ void Walker::add_scatter(NodeId id, const Node& n) {
   nest_.outputs.push_back({id, value, offset, {{index, strides[axis]}}, valid, true});
 }
 
-// Only the block is written: what lies around it is copied there before, or is there already.
+// Adds an update, which writes its block alone: what lies around it is copied there before, or is there
+// already.
 void Walker::add_update(NodeId id, const Node& n) {
   const NodeId stored = storage_node(graph_, n.operands[0]);
   if (is_member(stored) || is_inlined(graph_.node(stored)) || ops::has_pitch(graph_.node(stored)))

@@ -17,7 +17,7 @@ using Coordinates = std::vector<IndexExpr>;
 
 // A scan or a sort.
 bool takes_whole_row(const ir::Node& n);
-// By a reduction, a scan or a sort.
+// A reduction, a scan or a sort.
 bool reduces(const ir::Node& n);
 // Elements behind one result; 1 means that there is nothing to reduce, scan or sort.
 Index reduced_size(const ir::Graph& graph, const ir::Node& n);
@@ -54,14 +54,14 @@ class Walker {
   // reduced along them stands beside the result.
   Coordinates output_coordinates(ir::NodeId id);
 
-  // Where each axis goes of an output that is a dot's result with its axes exchanged. Nothing where none is
-  // exchanged, or where the innermost would move, whose neighbours a tile's stores take together.
+  // Coordinates of an output that is a dot's result with its axes exchanged. None if no axis is exchanged, or
+  // if the innermost would move, whose neighbours a tile's stores take together.
   std::optional<Coordinates> exchanged_coordinates(ir::NodeId id);
   std::optional<Coordinates> coordinates_behind(ir::NodeId anchor, ir::NodeId id);
 
   Coordinates row_coordinates(const Shape& shape) const;
 
-  // Where a reduction of what the dot gives is left, and the places of what it reduces.
+  // Coordinates at which a reduction of a dot's result is left, and those of what it reduces.
   struct EpilogueCoordinates {
     Coordinates all, kept, along;
     Shape reduced;
@@ -163,7 +163,7 @@ class Walker {
   bool has_dot_ = false;
   ir::NodeId anchor_ = -1;  // the matmul that the space was chosen for
   std::map<ir::NodeId, std::optional<Coordinates>> behind_anchor_;
-  // Where the first dot over the reduced variables stands, and whether its operands change places.
+  // Coordinates of the first dot over the reduced variables, and whether its operands change places.
   struct OuterDot {
     Coordinates at;
     bool transposed;

@@ -43,7 +43,7 @@ RepeatingPlan repeating(const Compiled& compiled) {
   return out;
 }
 
-// Each launch has a kernel of its own in the plan, as what places temporaries may change one.
+// The plan with repeated launches. Each has a kernel of its own, which the placing of temporaries may change.
 Compiled with_steps(const Compiled& compiled, const RepeatingPlan& plan) {
   Compiled out = compiled;
   out.plan.buffers = plan.buffers;

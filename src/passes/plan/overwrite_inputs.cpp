@@ -52,7 +52,7 @@ class Overwriter {
     }
   }
 
-  // Each time a group of launches has been changed all are looked at anew: launches may have changed places.
+  // Changes one group of launches at a time and then looks at all anew: launches may have changed places.
   void reuse_large_temporaries(const tile::Target& target) {
     while (reuse_in_equal_kernels(target)) {
     }
@@ -90,6 +90,9 @@ class Overwriter {
   // What an arena must shrink by for a kernel to be changed: one that only reads an operand has more ways to
   // read it.
   static constexpr Index kMuchMemory = Index{128} << 20;
+  // The share of a program's time that changed kernels may cost: a measurement would hardly find it. Chosen,
+  // not measured (docs/notes/2026-11-24-in-place.md).
+  static constexpr double kNotFelt = 1.0 / 200;
 
   // A launch that is the last to read the temporary `from`, and the first to write `to`, which may lie there.
   struct Succession {
@@ -166,9 +169,8 @@ class Overwriter {
     return steps;
   }
 
-  // By more than a part of what the whole program takes that a measurement would hardly find.
+  // Whether the launches, changed so that they overwrite, cost the program more than kNotFelt of its time.
   bool slows(const std::vector<Succession>& equal, const tile::Target& target) const {
-    constexpr double kPart = 1.0 / 200;
     if (!target.predicted_us) return false;
     const tile::Kernel& kernel = kernel_of(equal[0].step);
     const double more_us = static_cast<double>(equal.size()) *
@@ -177,10 +179,10 @@ class Overwriter {
     double all_us = 0;
     KernelPrices prices(target);
     for (const tile::Kernel& k : plan_.kernels) {
-      if (more_us <= kPart * all_us) return false;
+      if (more_us <= kNotFelt * all_us) return false;
       all_us += prices.us(k);
     }
-    return more_us > kPart * all_us;
+    return more_us > kNotFelt * all_us;
   }
 
   // A temporary becomes what it is copied to.
@@ -221,7 +223,7 @@ class Overwriter {
     return -1;
   }
 
-  // Nothing is changed where there is a reason against it.
+  // Lays an output over inputs, unless an obstacle stands against it: nothing is changed then.
   Obstacle lay(int output, const std::vector<int>& inputs) {
     const auto is_input = [&](int b) { return std::find(inputs.begin(), inputs.end(), b) != inputs.end(); };
     std::vector<std::size_t> steps;  // all but copies of the input to itself
@@ -246,7 +248,7 @@ class Overwriter {
       };
       const bool reads = of_inputs(&StepUse::read);
       if (of_inputs(&StepUse::written)) {
-        // As where two blocks are placed in one tensor: the first is placed in its memory by now.
+        // Two blocks placed in one tensor are such a case: the first is in its memory by now.
         if (copied) return {"what is copied is written again behind the copy"};
         makers.push_back(steps.size());
       }

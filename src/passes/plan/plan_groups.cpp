@@ -98,7 +98,7 @@ class PlanWriter {
     return buffer_of_[id] = static_cast<int>(out_.plan.buffers.size()) - 1;
   }
 
-  // Where a value's elements lie.
+  // The place of a value's elements.
   struct Place {
     int buffer = -1;
     Index offset = 0;  // elements
@@ -222,7 +222,7 @@ class PlanWriter {
     return written_.emplace(key, Written{std::move(form), std::move(lowered), cost}).first->second;
   }
 
-  // Nothing is added where there is a reason why it cannot be.
+  // Adds a group's kernels to the plan, or returns why it cannot, with nothing added.
   std::optional<Refusal> add_kernels(const Group& g, std::string note) {
     auto made = written(g);
     if (const auto* refusal = std::get_if<Refusal>(&made)) return *refusal;

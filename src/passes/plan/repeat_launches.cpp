@@ -29,8 +29,8 @@ class Recipes {
  public:
   Recipes(const RepeatingPlan& plan, const PlanLives& lives) : plan_(plan), lives_(lives) {}
 
-  // For a buffer that is alive where most bytes are, but not used there; nothing where it cannot be made
-  // again, or where that would take as much memory elsewhere.
+  // The recipe of a buffer that is alive where most bytes are, but not used there. None if it cannot be made
+  // again, or if that would take as much memory elsewhere.
   std::optional<Recipe> of(int buffer) {
     const std::optional<int> next = used_again(buffer);
     if (!next) return std::nullopt;
@@ -51,8 +51,8 @@ class Recipes {
     if (here > lives_.peak_bytes() - wanted_ / 4) return std::nullopt;
     return recipe_;
   }
-  // For what a call of a checkpointed function made, of which `wanted` is read from step `at` on. What else
-  // the launches read is kept for them. Nothing where none can be made again.
+  // The recipe of what a checkpointed call made, of which `wanted` is read from step `at` on. What else the
+  // launches read is kept for them. None if nothing can be made again.
   std::optional<Recipe> of_call(int at, std::set<int> wanted, std::set<int> made) {
     recipe_ = {.at = at};
     call_ = CallMakes{std::move(made), std::move(wanted)};
@@ -142,7 +142,7 @@ class Recipes {
   std::optional<CallMakes> call_;
 };
 
-// Each temporary at most this often: what is made again may be given up once more, but not without end.
+// Most times that a temporary is made again: it may be given up once more afterwards, but not without end.
 constexpr std::size_t kMostOften = 4;
 
 }  // namespace

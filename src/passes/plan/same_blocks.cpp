@@ -127,7 +127,7 @@ class SameBlocks {
     return known == digits_.end() ? std::nullopt : std::optional(known->second);
   }
 
-  // How many values a digit takes, from 0; nothing where that is not known. `step`: between two of them.
+  // The number of values that a digit takes, from 0, and the step between two. None if that is not known.
   struct Count {
     Index count, step;
   };

@@ -12,8 +12,8 @@ struct StepUse {
   bool read = false, written = false;
 };
 
-// By buffer. `views`: what the step's kernel does to its views, which a copy or a filling with zeros has none
-// of.
+// What a step does to each of its buffers. `views`: what its kernel does to its views; empty for copies and
+// fillings with zeros.
 std::map<int, StepUse> uses_of(const tile::PlanStep& step, const std::vector<tile::ViewUse>& views);
 std::map<int, StepUse> uses_of(const tile::PlanStep& step, const tile::Plan& plan);
 

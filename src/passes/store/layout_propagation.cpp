@@ -86,7 +86,7 @@ NodeId from_copy(Graph& graph, NodeId node, const Shape& merged) {
   return ops::transpose({&graph, copy_below_reshapes(graph, stored.id)}, back).id;
 }
 
-// More loops than any product has, where it cannot be walked.
+// The loops of a product; more than any has if it cannot be walked.
 std::size_t loops_of(const ProductAlone& product, const ir::Node& matmul) {
   constexpr std::size_t kNone = 1000;
   const auto nest = program_of(product, matmul);

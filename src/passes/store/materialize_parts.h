@@ -18,7 +18,7 @@ struct ProductAlone {
 ProductAlone alone(const ir::Graph& graph, const std::vector<ir::NodeId>& operands);
 
 std::variant<LoopNest, Refusal> program_alone(const ProductAlone& product, const ir::Node& matmul);
-// Nothing where its operands cannot be walked.
+// The nest of a product alone. None if its operands cannot be walked.
 std::optional<LoopNest> program_of(const ProductAlone& product, const ir::Node& matmul);
 std::optional<LoopNest> program_of(const ir::Graph& graph, const ir::Node& matmul,
                                    const std::vector<ir::NodeId>& operands);

@@ -16,7 +16,7 @@ inline constexpr std::size_t kMostLoads = 16;
 
 class ViewWeights {
  public:
-  // For a graph that grows by the nodes it is asked about, and by copies.
+  // `graph` may grow: by the nodes that are asked about, and by copies.
   explicit ViewWeights(ir::Graph& graph) : graph_(graph) {}
 
   // The operands of a view that is about to be added: in memory where it would be too heavy else.

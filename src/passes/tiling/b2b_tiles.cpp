@@ -76,7 +76,7 @@ DotTiles adding_tiles(const DotProblem& p, const MatrixUnit& unit, const tile::T
   double least = 0;
   for (Index rows : cuts.rows)
     for (Index columns : cuts.columns) {
-      // Where b lies by columns of the result, whole rows.
+      // Blocks of an operand b that lies by columns of the result have whole rows.
       if (columns > round_up(p.n, unit.column_step) ||
           (p.b_by_rows && columns * p.operand_bytes() < unit.blocks.row_bytes))
         continue;
@@ -134,7 +134,8 @@ Index b2b_registers(const LoopNest& nest, const MatrixUnit& unit, const B2bWay& 
   return (outer + inner + (inner > 0 ? narrowed : 0)) * way.rows / way.threads;
 }
 
-// With more products a round than two, blocks are read until its end.
+// Places of the pipeline for blocks. One is refilled between the two products of a round; with more products
+// blocks are read until its end.
 Index places_of(const LoopNest& nest, const B2bCuts& cuts) {
   const auto dots = std::count_if(nest.exprs.begin(), nest.exprs.end(),
                                   [](const Expr& s) { return s.kind == Expr::Kind::dot; });
@@ -147,7 +148,7 @@ class StreamTiles {
               const tile::Target& target)
       : nest_(nest), axes_(axes), p_(problem), unit_(unit), cuts_(*unit.b2b), target_(target) {}
 
-  // By the ways, and then the longest blocks of the loop, all that are worth it and for which there is room.
+  // Tiles that are worth it and have room, in the order of the ways, of each the longest blocks first.
   std::vector<DotTiles> run() const {
     // Narrow operands of the last product are whole rows of the loop's blocks.
     const std::vector<int> outer = nest_.outer_dots();
@@ -172,8 +173,8 @@ class StreamTiles {
  private:
   Index panel() const { return panel_of(unit_, DType::bf16); }
   Index all_columns() const { return std::min(round_up(p_.n, panel()), cuts_.most_columns); }
-  // Nothing is computed in the loop: it need not hold all columns, and short blocks are fetched further
-  // ahead.
+  // Whether the loop computes nothing else: it need not hold all columns, and short blocks are fetched
+  // further ahead.
   bool multiplies_alone() const { return !nest_.has_inner_dots() && nest_.levels() == 1; }
   Index columns() const { return multiplies_alone() ? std::min(all_columns(), 2 * panel()) : all_columns(); }
 

@@ -79,8 +79,8 @@ Index split_k_of(const DotProblem& p, const DotTiles& tiles, const Target& targe
   return p.split_k ? most_split_k(p.programs(tiles.bm, tiles.bn), p.k, kFewestBlocks * tiles.bk, target) : 1;
 }
 
-// By the unit's model, of the tiles and of the ways to share k; a tile may be larger than the problem, the
-// rest of it is zeros.
+// Tiles and ways to share k, ranked by the unit's model. A tile may be larger than the problem: the rest of
+// it is zeros.
 std::vector<DotTiles> tiles_by_rate(const DotProblem& p, const MatrixChoice& by, const Target& target) {
   const tile::TileRate& rate = *by.unit->rate;
   const Index bytes = p.operand_bytes();

@@ -22,7 +22,7 @@ MatrixChoice matrix_choice(const DotProblem& problem, const tile::Target& target
 // A unit's row for a product of operands of these types, as they are; null where it has none.
 const tile::MatrixOperands* exact_operands(const tile::MatrixUnit& unit, DType a, DType b);
 
-// Whether its multiplications go at the matrix units' rate, whatever its size: what is too small for them
+// Whether a problem's multiplications go at the matrix units' rate, whatever its size: one too small for them
 // waits for memory.
 bool at_matrix_rate(const DotProblem& problem, const tile::Target& target);
 

@@ -18,6 +18,15 @@ namespace tilewright::passes {
 namespace {
 
 constexpr Index kShortBlock = 256;  // of rows on a target that keeps none: most lengths are made of these
+// A byte that is stored counts as so many loaded ones where a column axis is chosen: a store that is not
+// coalesced costs whole lines both ways. Chosen, not measured.
+constexpr double kStoredByte = 1.5;
+// Fewest programs of each unit beside strips of columns wider than the least. Chosen, not measured.
+constexpr double kFewestStripsOfUnit = 4;
+// Fewest units, as a share, that rows over clusters must keep busy. Chosen, not measured.
+constexpr double kFewestBusyUnits = 0.75;
+// Threads that such clusters may have, as a share of cluster_threads for each unit. Chosen, not measured.
+constexpr double kMostClusterThreads = 1.25;
 
 class Chooser {
  public:
@@ -42,7 +51,7 @@ class Chooser {
     const Index rows = std::max<Index>(wanted / columns, 1);
     return target_.any_size ? rows : std::min(rows, extent(row));
   }
-  // Where one thread adds the blocks of a loop up, long sums are carried in f64.
+  // Whether one thread adds up the blocks of a loop: it carries long sums in f64.
   bool accumulates_in_turn() const { return !target_.shares_tiles(); }
 
   // Elements moved with unit stride along v, over all loads and stores: the more, the better v is as the
@@ -62,9 +71,8 @@ class Chooser {
     }
     // The parts of a concat are each read for a part of the result: all of them are one tensor.
     weight += masked;
-    // A store that is not coalesced costs whole lines both ways.
     for (const ProgramOutput& o : nest_.outputs)
-      weight += 1.5 * bytes_along(o.offset, o.node >= 0 ? graph_.type(o.node).dtype : DType::f32);
+      weight += kStoredByte * bytes_along(o.offset, o.node >= 0 ? graph_.type(o.node).dtype : DType::f32);
     return weight;
   }
 
@@ -336,11 +344,12 @@ class Chooser {
     return held;
   }
 
-  // What the threads of a row read at once; more where there are few rows, while every unit has a program.
+  // Columns of a strip: what the threads of a row read at once; more where there are few rows, while every
+  // unit has kFewestStripsOfUnit programs.
   Index column_width(Index rows) const {
     if (cuts_.column_bytes == 0) return cuts_.columns;
     const Index least = cuts_.column_bytes / main_access();
-    const auto shared = static_cast<Index>(parallel_points() / (4.0 * target_.units));
+    const auto shared = static_cast<Index>(parallel_points() / (kFewestStripsOfUnit * target_.units));
     return std::clamp(std::min(shared, cuts_.elements / std::max<Index>(rows, 1)) / least * least, least,
                       cuts_.elements);
   }
@@ -375,11 +384,12 @@ class Chooser {
     if (2 * blocks(1) > many) return false;
     while (blocks(target_.max_cluster) < many && shared.columns * main_access() > cuts_.cluster_piece_bytes)
       shared.columns /= 2;
-    if (blocks(target_.max_cluster) * 4 < 3 * target_.units) return false;
+    if (static_cast<double>(blocks(target_.max_cluster)) < kFewestBusyUnits * target_.units) return false;
     Index cluster = 2;
     while (cluster < target_.max_cluster && blocks(cluster) < many) cluster *= 2;
+    const double most = kMostClusterThreads * static_cast<double>(cuts_.cluster_threads * target_.units);
     Index threads = target_.max_threads;
-    while (threads * blocks(cluster) > cuts_.cluster_threads * target_.units * 5 / 4) threads /= 2;
+    while (static_cast<double>(threads * blocks(cluster)) > most) threads /= 2;
     const Index vectors = ceil_div(shared.columns * main_access(), Index{target_.vector_bytes});
     shared.rows = cuts_.cluster_vectors * std::max<Index>(threads / vectors, 1) * cluster;
     if (extent(t.row) < shared.rows) return false;

@@ -14,6 +14,10 @@ namespace tilewright::passes {
 
 namespace {
 
+// Columns that a product of one row may compute side by side since they share what they read. Two are what 4
+// bits need (docs/notes/2026-11-22-few-rows-and-groups.md); four are chosen, not measured.
+constexpr Index kMostSharedColumns = 4;
+
 // `program` with its variable `v` written out: everything that depends on it stands there once for each
 // value.
 LoopNest unrolled(const LoopNest& nest, int v) {
@@ -171,13 +175,13 @@ double bytes_of(const LoopNest& nest, const Expr& load) {
 
 // Products of one row read once what several columns share of the matrix, as numbers of 4 bits share a byte.
 LoopNest with_shared_columns(LoopNest nest) {
-  constexpr Index kMostShared = 4;
   const Expr* largest = nullptr;
   for (const Expr& s : nest.exprs)
     if (s.kind == Expr::Kind::load && (!largest || bytes_of(nest, s) > bytes_of(nest, *largest)))
       largest = &s;
   for (int v : nest.parallel_variables()) {
-    const bool shares = largest && !largest->offset.depends_on(v) && nest.extents[at(v)] <= kMostShared;
+    const bool shares =
+        largest && !largest->offset.depends_on(v) && nest.extents[at(v)] <= kMostSharedColumns;
     if (shares && nest.parallel_variables().size() > 1) return unrolled(nest, v);
   }
   return nest;

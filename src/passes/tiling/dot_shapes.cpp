@@ -70,7 +70,7 @@ int ops_after_dots(const LoopNest& nest) {
   return ops;
 }
 
-// Those of the target's first unit: what it does not copy, others take from memory as it lies.
+// Block rules of the target's first unit: what it does not copy, others take from memory as it lies.
 tile::BlockRules block_rules(const tile::Target& target) {
   return target.matrix_units.empty() ? tile::BlockRules{} : target.matrix_units.front().blocks;
 }

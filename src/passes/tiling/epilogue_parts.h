@@ -11,9 +11,9 @@ Index epilogue_parts(const LoopNest& nest, const TileShape& shape, int epilogue_
 // Elements of all parts of an epilogue reduction.
 Index elements_of_parts(const LoopNest& nest, const TileShape& shape, int epilogue_reduction);
 
-// Those of several parts, in order. The parts of the first lie in the shape's temporary `epilogue
-// reductions`, those of the others in the following ones, laid out [parts][parallel variables that are not
-// reduced].
+// The epilogue reductions that have several parts, in order. The parts of the first lie in the shape's
+// temporary `epilogue reductions`, those of the others in the following ones, laid out [parts][parallel
+// variables that are not reduced].
 std::vector<int> epilogue_reductions_in_parts(const LoopNest& nest, const TileShape& shape);
 bool is_in_parts(const LoopNest& nest, const TileShape& shape, const ProgramOutput& output);
 

@@ -11,6 +11,14 @@ namespace tilewright::passes {
 
 namespace {
 
+// Numbers of parts that are tried for an axis, from the fewest on, so that ranking the tiles stays cheap: of
+// more parts edges differ little. Chosen, not measured.
+constexpr Index kMostPartsTried = 32;
+
+// Units that blocks have whole numbers of: rows of a large operand that are read side by side where the other
+// one has few, and elements of depth, as many as the longest vectors have of f32.
+constexpr Index kRowsInFlight = 4, kDepthUnit = 16;
+
 // Blocks of about `most`, all alike up to rounding to whole `unit`s.
 Index even_block(Index size, Index most, Index unit) {
   const Index parts = std::max<Index>((size + most / 2) / most, 1);
@@ -47,15 +55,16 @@ class PackedTiles {
   DotTiles few_rows() const {
     const Index columns = p_.batch >= target_.units ? p_.n : ceil_div(p_.n, Index{target_.units});
     if (p_.b_by_k)
-      return shared(
-          {p_.m, even_block(columns, cuts_.streamed_rows, 4), even_block(p_.k, cuts_.long_walk, 16)});
+      return shared({p_.m, even_block(columns, cuts_.streamed_rows, kRowsInFlight),
+                     even_block(p_.k, cuts_.long_walk, kDepthUnit)});
     const Index across = round_up(even_block(columns, cuts_.across_columns, 1), cuts_.across_step);
     return shared({p_.m, std::min(across, p_.n), std::min(cuts_.across_rows, p_.k)});
   }
   DotTiles one_column() const {
     const Index rows = p_.batch >= target_.units ? p_.m : ceil_div(p_.m, Index{target_.units});
     const Index depth = p_.by_k ? cuts_.long_walk : cuts_.short_walk;
-    return shared({even_block(rows, cuts_.streamed_rows, 4), 1, even_block(p_.k, depth, 16)});
+    return shared(
+        {even_block(rows, cuts_.streamed_rows, kRowsInFlight), 1, even_block(p_.k, depth, kDepthUnit)});
   }
 
   // What multiplies blocks of the problem's operands, where vectors do not.
@@ -91,10 +100,9 @@ class PackedTiles {
 
   // What even parts of an axis become in whole units, the longest first.
   static std::vector<Index> edges(Index size, Index most, Index unit) {
-    constexpr Index kMostTried = 32;
     std::vector<Index> out;
     const Index fewest = ceil_div(size, most);
-    for (Index parts = fewest; parts < fewest + kMostTried && parts <= size; ++parts) {
+    for (Index parts = fewest; parts < fewest + kMostPartsTried && parts <= size; ++parts) {
       const Index edge = std::min(round_up(ceil_div(size, parts), unit), size);
       if (out.empty() || edge != out.back()) out.push_back(edge);
     }
@@ -107,7 +115,7 @@ class PackedTiles {
     const tile::PackedUnit* by = unit();
     const Index row_unit = by ? by->rows : cuts_.register_rows, column_unit = by ? by->columns : lanes;
     const Index bk = by ? even_block(p_.k, by->depth_bytes / bytes, by->step_bytes / bytes)
-                        : even_block(p_.k, cuts_.depth_bytes / (widened ? 4 : bytes), 16);
+                        : even_block(p_.k, cuts_.depth_bytes / (widened ? 4 : bytes), kDepthUnit);
     const std::vector<Index> rows = edges(p_.m, cuts_.most_rows, row_unit),
                              columns = edges(p_.n, cuts_.most_columns, column_unit);
     const Index most_split_k = p_.split_k ? std::min(Index{target_.units}, p_.k / bk) : 1;

@@ -28,8 +28,8 @@ std::string to_string(const CpuTarget& target);
 
 // The widest instruction set that this machine runs.
 Isa host_isa();
-// For Isa::amx the system is asked, once for the process and all its threads, to save tile registers; where
-// it refuses, this machine does not run it.
+// Whether this machine runs an instruction set. Isa::amx also needs the system to save tile registers, which
+// it is asked once for the process and all its threads.
 bool host_runs(Isa isa);
 // The level's instructions, plus those extensions of it that this machine has (VNNI, BF16, VBMI and
 // more), scheduled for this machine's cores.

@@ -14,7 +14,7 @@ namespace tilewright::cpu {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// From here on a block is mapped on its own, in whole huge pages.
+// Blocks from this size on are mapped on their own, in whole huge pages.
 constexpr std::size_t kMapped = 2 * kHugePage;
 
 std::size_t round_to(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }

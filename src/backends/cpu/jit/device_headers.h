@@ -10,8 +10,8 @@ struct DeviceHeader {
   std::string_view name, text;
 };
 
-// In the order of their names. compile_cpp offers all of them to every source; a text costs time only where
-// included.
+// The headers in the order of their names. compile_cpp offers all of them to every source; a text costs time
+// only where included.
 std::span<const DeviceHeader> device_headers();
 
 }  // namespace tilewright::cpu

@@ -119,7 +119,7 @@ void LoopAnalysis::analyse_access(int i) {
     n.streams = n.access.stride[shape_.vec].is(1);
 }
 
-// Where all that is written are stores that end at the same place, nothing beyond it needs to be computed.
+// Cuts a loop's axis short: if it writes nothing but stores that all end at the same place, it ends there.
 void LoopAnalysis::trim_axis(int axis, Amount* count) {
   const AccessBound* common = nullptr;
   for (int i : part_.instrs) {
@@ -141,7 +141,7 @@ void LoopAnalysis::trim_axis(int axis, Amount* count) {
     });
 }
 
-// How many elements there are from `from` to `to`, at most `most`.
+// The name of a printed variable: the number of elements from `from` to `to`, at most `most`.
 std::string LoopAnalysis::limit_variable(const std::string& from, const std::string& to, Index most) {
   k_.include("tw_cpu/masked.h");
   const std::string distance = from == "0" ? to : to == "0" ? "-" + from : fmt::format("{} - {}", to, from);

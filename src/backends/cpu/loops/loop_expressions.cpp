@@ -111,7 +111,7 @@ std::string LoopExpressions::store_text(const Node& n, const std::string& value,
                      stride.str(), value, suffix);
 }
 
-// Where the row's element 0 stands: a sum of what is uniform.
+// Adds what a value that counts along the row is at its element 0: a sum of values that all lanes share.
 void LoopExpressions::add_first(const printer::Ref& ref, Sum& sum, Pass& pass) {
   const Instr& i = instr(ref.instr);
   if (i.op->kind == OpKind::arange) return;

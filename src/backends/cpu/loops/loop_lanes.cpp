@@ -29,7 +29,7 @@ bool LoopLanes::counts_lanes(const printer::Ref& ref) const {
          counts_lanes(i.operands[0]);
 }
 
-// Whether every number in it is a multiple of `factor`.
+// Whether a value is a multiple of `factor` in the first lane of every vector.
 bool LoopLanes::first_is_multiple(const printer::Ref& ref, Index factor) const {
   if (is_uniform(ref))
     return k_.ranges[static_cast<std::size_t>(ref.is_scalar() ? ref.scalar : instr(ref.instr).value)]

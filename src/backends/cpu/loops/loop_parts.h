@@ -12,7 +12,7 @@
 
 namespace tilewright::cpu {
 
-// Where an access has elements along the vectors' axis.
+// The part of the vectors' axis along which an access has elements.
 struct LoopWindow {
   std::string begin, end;                   // texts; empty: the loop's own
   std::vector<std::string> row_conditions;  // that this row exists

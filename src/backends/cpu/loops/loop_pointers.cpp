@@ -36,7 +36,7 @@ void LoopPointers::declare_pointers() {
   }
 }
 
-// Where the next program's blocks begin. It may be beyond the view: fetching ahead never faults.
+// Declares pointers to the next program's blocks. They may lie beyond the view: fetching ahead never faults.
 void LoopPointers::declare_prefetches() {
   for (const FetchedAhead& each : walk_.ahead) {
     const Access access = instr_access(k_, *each.load, part_.loop->shape);

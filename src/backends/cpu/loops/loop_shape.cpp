@@ -100,7 +100,7 @@ double cost_along(const KernelText& k, const LoopPart& part, int vec) {
 
 bool is_wide(DType d) { return size_bytes(d) == 8; }
 
-// As many copies as the registers hold: those values that live at the same time.
+// The most copies of a loop's body whose values, as many as live at the same time, fit the registers.
 int copies_that_fit(const KernelText& k, const LoopPart& part, int wanted) {
   const int registers = k.lanes == 16 ? 32 : 16;
   std::vector<int> last_use(part.loop->body.size(), -1);

@@ -61,8 +61,8 @@ void LoopWalk::print_columns_outside() {
   });
 }
 
-// How far apart the copies of a loop over memory lie: each in pages of its own, so that a core reads several
-// streams. Its prefetchers stop at the end of a page, and one stream then waits (measured on Zen 4: 22 GB/s
+// The distance between the copies of a loop over memory: each has pages of its own, so that a core reads
+// several streams. Prefetchers stop at the end of a page, where one stream waits (measured on Zen 4: 22 GB/s
 // in one stream of reads a core, 58 in four; docs/notes/2026-11-21-cpu-memory-probe.md). 0: side by side.
 Index LoopWalk::streams_apart(const Amount& whole) const {
   constexpr Index kPage = 4096;
@@ -78,7 +78,7 @@ Index LoopWalk::streams_apart(const Amount& whole) const {
   return apart;
 }
 
-// Whether it is to and can: the number of steps is known, and none must come after another.
+// Whether a loop that should go backwards can: the number of its steps is known, and their order is free.
 bool LoopWalk::goes_backwards(const Amount& whole) const {
   if (!walk_.backwards || !whole.is_number()) return false;
   return std::none_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) {

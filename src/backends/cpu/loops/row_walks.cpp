@@ -1,4 +1,4 @@
-// Which walk fetches what, and which go backwards.
+// Chooses what each walk over a row fetches ahead, and which walks go backwards.
 #include "backends/cpu/loops/row_walks.h"
 
 #include "backends/cpu/loops/loop_shape.h"
@@ -46,8 +46,8 @@ std::vector<const ElementLoop*> two_longest(const KernelText& k, const std::vect
   return found;
 }
 
-// Whether what several walks touch, of what they load and keep, is more than the first-level cache has, but
-// not so much more that what is left there does not matter. Measured on Zen 5, the second walk backwards:
+// Whether the values that several walks load or keep take more than the first-level cache, but not so much
+// more that what is left there does not matter. Measured on Zen 5, the second walk backwards:
 // softmax of rows of 8192 f32 (64 KiB) 8 % faster, layernorm and rmsnorm of 4096 (16 and 32 KiB) 6 and 2 %
 // slower, cross_entropy of 50304 (393 KiB) 2 % slower.
 bool overflows_first_level(const KernelText& k, const std::vector<const ElementLoop*>& loops,

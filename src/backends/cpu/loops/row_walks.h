@@ -28,11 +28,11 @@ struct RowWalk {
 };
 using RowWalks = std::map<const printer::ElementLoop*, RowWalk>;
 
-// For the loops of a plan's outermost steps.
+// The walks of the loops of a plan's outermost steps.
 RowWalks choose_row_walks(const KernelText& k);
 
-// How many elements further the program finds its own block that is the next one or, where blocks are short,
-// as many on as memory needs to answer; 0: at the same place, or not known.
+// Elements from a program's block to the block that it fetches ahead: the next one or, where blocks are
+// short, as many further as memory takes to answer. 0: at the same place, or not known.
 Index distance_ahead(const KernelText& k, const tile::Op& load);
 
 }  // namespace tilewright::cpu

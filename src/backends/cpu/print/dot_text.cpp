@@ -150,8 +150,8 @@ Index dot_room_bytes(const Kernel& kernel, int lanes) {
 
 namespace {
 
-// Where a is a buffer of rows whose elements are multiplied as they are stored, so that it is read where it
-// stands, in the caches: how far its rows are apart. Else 0.
+// The distance of operand a's rows if a is read in place: a buffer of rows whose elements are multiplied as
+// they are stored. Otherwise 0.
 Index stride_in_place(const KernelText& k, const Op& op) {
   const ValueId a = op.operands[0];
   const DType dtype = k.kernel.type(a).dtype;

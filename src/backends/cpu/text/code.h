@@ -41,7 +41,7 @@ class Code {
 // Whether printed code uses the word itself: what the headers define, and the names of a kernel's parameters.
 bool is_reserved(std::string_view name);
 
-// How an element of `dtype` is spelled: in memory (bool: u8; narrow floats: their bits), as a scalar
+// Types of C++ for an element of `dtype`: in memory (bool: u8; narrow floats: their bits), as a scalar
 // variable, as a vector.
 std::string_view memory_type(DType dtype);
 std::string_view scalar_type(DType dtype);

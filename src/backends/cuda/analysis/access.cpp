@@ -1,6 +1,8 @@
 // Alignment and bounds of block accesses, from the ranges of their starts.
 #include "backends/cuda/analysis/access.h"
 
+#include "backends/cuda/machine/arch.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -48,7 +50,6 @@ Index Access::widest(int axis, int limit_bytes) const {
 }
 
 bool Access::aligned(int axis, Index vector) const {
-  constexpr Index kWidestAccess = 16;
   const auto size = static_cast<Index>(size_bytes(view_->dtype));
   const Index bytes = vector * size;
   return widest(axis, kWidestAccess) * size >= std::min(kWidestAccess, bytes & -bytes);

@@ -1,4 +1,4 @@
-// From each dot back to the blocks of memory that it reads.
+// Follows each dot back to the blocks of memory that it reads.
 #include "backends/cuda/analysis/b2b_matmul.h"
 
 #include <algorithm>

@@ -41,7 +41,7 @@ struct B2bDot {
   bool loop_from_zero = false;  // begins at zero in the first round of its loop, which stands inside another
   bool is_nested() const { return loop != outermost; }
   bool has_used_parts = false;  // of some operand threads write zeros first
-  // Whether it waits for blocks and for nothing else.
+  // Whether the dot waits for blocks of memory and for nothing else.
   bool waits_for_blocks() const { return a >= 0 && from_zero && !has_used_parts; }
 };
 

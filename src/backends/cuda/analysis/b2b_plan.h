@@ -7,7 +7,7 @@
 
 namespace tilewright::cuda {
 
-// Without the element loops that write the zeros that dots begin with.
+// Removes the element loops that write the zeros with which dots begin.
 void erase_fills(const B2bMatmul& b2b, printer::LoopPlan& plan);
 
 // FLOPs of a dot in one round of its loop.
@@ -20,13 +20,13 @@ bool chooses_elements(const tile::Kernel& kernel, const tile::Op& loop);
 // computed; those before it wait for nothing but blocks of memory. Null where it is not so.
 const B2bDot* late_dot(const B2bMatmul& b2b, const tile::Op& loop);
 
-// Whether the loops of programs further along the grid's second axis begin later and end alike, or begin or
-// end elsewhere at all.
+// Whether the loops of programs further along the grid's second axis begin later and end alike; and whether
+// they begin or end elsewhere at all.
 bool begins_by_row(const B2bMatmul& b2b, const tile::Kernel& kernel);
 bool differs_by_row(const B2bMatmul& b2b, const tile::Kernel& kernel);
 
-// Whether `next`, the step behind a loop, goes on with what that carries, over the same blocks, and never
-// runs where it does not: so a late dot of the first loop may run under the other's first round.
+// Whether `next`, the step behind a loop, is a loop that goes on with what the first carries, over the same
+// blocks, and runs only if the first does: a late dot of the first may then run under `next`'s first round.
 bool goes_on(const B2bMatmul& b2b, const tile::Kernel& kernel, const printer::Step& loop,
              const printer::Step& next);
 

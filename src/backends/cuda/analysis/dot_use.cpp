@@ -80,7 +80,7 @@ bool only_fills(const LoopPlan& plan, const Step& step, ValueId buffer) {
          });
 }
 
-// Without what the loop of one dot reads from memory by itself.
+// The plan without what the loop of a dot would read from memory: that loop brings its operands by itself.
 LoopPlan plan_around(const TensorDot& dot, LoopPlan plan) {
   const ValueId accumulator = plan.storage(dot.dot->results[0]);
   if (dot.from_zero)

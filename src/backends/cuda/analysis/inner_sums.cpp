@@ -1,4 +1,4 @@
-// By the structure of the loop's instructions.
+// Finds inner sums by the structure of a loop's instructions.
 #include "backends/cuda/analysis/inner_sums.h"
 
 namespace tilewright::cuda {

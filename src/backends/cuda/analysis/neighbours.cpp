@@ -1,6 +1,8 @@
 // Forms of indices, from the values up.
 #include "backends/cuda/analysis/neighbours.h"
 
+#include "backends/cuda/machine/arch.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -82,7 +84,6 @@ bool Neighbours::same_in_vector(const Ref& ref) const {
 
 // Whether a vector's columns lie together in a view, at places where its widest access may stand.
 bool Neighbours::lies_together(const Instr& in, std::size_t first_index) const {
-  constexpr Index kWidestAccess = 16;
   const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(in.op->param)];
   const auto size = static_cast<Index>(size_bytes(view.dtype));
   const Index n = std::gcd(vector_, kWidestAccess / size);

@@ -1,4 +1,4 @@
-// Each field with its value in the kinds that have none.
+// The fields of schedules, each with the value that kinds without it stand for.
 #include "backends/cuda/analysis/schedule_fields.h"
 
 #include <algorithm>

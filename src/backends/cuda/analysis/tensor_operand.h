@@ -35,7 +35,7 @@ struct TensorOperand {
   Index bytes() const { return rows * depth * static_cast<Index>(size_bytes(dtype)); }  // of a block
 };
 
-// How the copy engine must see a view for one operand: `dims` from the contiguous one outwards, `box`
+// A view as the copy engine must see it for one operand: `dims` from the contiguous one outwards, `box`
 // elements of each at a time.
 struct TensorBlock {
   int view = 0;
@@ -45,11 +45,11 @@ struct TensorBlock {
 };
 // The block of a plane, with one element at a time of the view's other dimensions.
 TensorBlock plane_block(const tile::Kernel& kernel, TensorBlock plane);
-// Each block of a cluster of `share` fetches its share of the rows.
+// The block that one of `share` blocks of a cluster fetches: its share of the operand's rows.
 TensorBlock tensor_block(const tile::Kernel& kernel, const TensorOperand& operand, Index share);
 
-// Whether 16 bytes at a time of a view's rows, along dimension `inner`, are aligned wherever a block begins
-// at a multiple of these.
+// Whether a view's rows, along dimension `inner`, can be copied 16 bytes at a time: these are aligned
+// wherever a block begins at a multiple of them.
 bool copies_chunks(const tile::ViewParam& view, int inner);
 
 // Why a tensor map cannot describe a view, of which dimension `inner` is the contiguous one; or empty.

@@ -35,7 +35,7 @@ AttentionWay way(int threads, Index block_n, const tile::WgmmaB2b& kind) {
   return {.block_m = threads / 2, .block_n = block_n, .schedule = {.threads = threads, .kind = kind}};
 }
 
-// As devices without wgmma run it: four warps of 32 rows, or eight of 16.
+// Attention as devices without wgmma run it: four warps of 32 rows, or eight of 16.
 std::vector<AttentionWay> copied_ways(const AttentionKernel& sizes) {
   struct Tiles {
     int threads;

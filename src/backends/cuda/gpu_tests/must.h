@@ -1,4 +1,4 @@
-// For GPU tests and benchmarks: a result, or the end of it.
+// A result, or an Error that ends the test, for GPU tests and benchmarks.
 #pragma once
 
 #include <tilewright/base/error.h>

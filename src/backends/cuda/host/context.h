@@ -19,7 +19,7 @@ struct MemoryInfo {
 // The primary context of one device, shared with every other user of it in the process (PyTorch, NCCL).
 class Context {
  public:
-  // Nothing becomes current on the calling thread.
+  // Opens a device's primary context, without making it current on the calling thread.
   static Result<Context> open(const Driver& driver, int ordinal = 0);
   Context(Context&& other) noexcept;
   Context& operator=(Context&& other) noexcept;
@@ -30,7 +30,7 @@ class Context {
   const DeviceLimits& limits() const { return limits_; }
   api::CUcontext get() const { return context_; }
 
-  // Each thread that uses the device calls this once; the driver keeps the choice per thread.
+  // Makes the context current on the calling thread, which each thread that uses the device needs once.
   Status make_current() const;
   // Waits for all work of all streams.
   Status synchronize() const;
@@ -76,7 +76,7 @@ class Event {
   Status record(api::CUstream stream) const;
   Result<bool> done() const;  // without waiting
   Status synchronize() const;
-  // From `start` to this event; both with timing, recorded and done. Resolution about 0.5 us.
+  // The time from `start` to this event; both with timing, recorded and done. Resolution about 0.5 us.
   Result<float> elapsed_ms_since(const Event& start) const;
   api::CUevent get() const { return event_.get(); }
 

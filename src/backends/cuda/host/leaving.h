@@ -10,7 +10,7 @@
 
 namespace tilewright::cuda {
 
-// For one thread at a time, and owners of one stream.
+// Owners that wait for the work of one stream. One thread at a time may use it.
 class Leaving {
  public:
   // `owner` is one of take_done() once all work launched on `stream` so far is done.

@@ -8,8 +8,8 @@
 
 namespace tilewright::cuda {
 
-// Where to look, first hit wins: each path is the library, a folder with it, or a Python site-packages
-// folder; after them the loader's own search.
+// Places to look for a library, the first hit wins: each path is the library, a folder with it, or a Python
+// site-packages folder; after them the loader's own search.
 struct LibrarySearch {
   std::vector<std::string> paths;
 };

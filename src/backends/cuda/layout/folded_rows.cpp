@@ -1,4 +1,4 @@
-// From each carried tile to all that touches its registers.
+// Follows each carried tile to all that touches its registers.
 #include "backends/cuda/layout/folded_rows.h"
 
 #include <algorithm>
@@ -107,7 +107,7 @@ class Uses {
     meet(*monoid);
   }
 
-  // For one such step, or for the reduction.
+  // Judges a reload of the tile: by a step that combines elements with it, or by its reduction.
   void reload(const ElementLoop& loop, int at) {
     int users = 0;
     for (const Instr& in : loop.body) {

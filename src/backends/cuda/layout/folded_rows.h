@@ -8,9 +8,10 @@
 
 namespace tilewright::cuda {
 
-// Those tiles, by storage. Such a tile begins with its monoid's identity, the loop does no more than combine
-// elements with it, and all that follows is its reduction along the rows. So a thread may combine its rows in
-// the loop, in registers for one row: the registers of the others are free for blocks that are being loaded.
+// The tiles that threads keep as one row, by storage. Such a tile begins with its monoid's identity, the loop
+// does no more than combine elements with it, and all that follows is its reduction along the rows. So a
+// thread may combine its rows in the loop, in registers for one row: the registers of the others are free for
+// blocks that are being loaded.
 std::set<tile::ValueId> find_folded_rows(const LayoutInput& input, const Layouts& layouts);
 
 // Whether an element loop only begins such tiles or reduces them: it walks one row of a thread.

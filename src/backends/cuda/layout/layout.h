@@ -54,8 +54,8 @@ struct TileFrame {
   friend bool operator==(const TileFrame&, const TileFrame&) = default;
 };
 
-// How a value or a loop is spread: like all of a frame, like its rows, like its columns, or the same in every
-// thread.
+// The part of its frame that a value or a loop is spread like: all of it, its rows or its columns. `one` is
+// the same in every thread.
 enum class Part : unsigned char { all, rows, cols, one };
 struct ThreadLayout {
   int frame = -1;
@@ -80,8 +80,8 @@ bool shares_rows(const tile::Schedule& schedule);
 // Axes longer than 1, in order.
 using Axes = InlineVector<int, 2>;
 Axes long_axes(const std::vector<Index>& shape);
-// Where an axis of a loop that stands in `place` lies in its frame: 0 down the rows, 1 along the columns; -1
-// where it is of one element, or in one thread.
+// The side of the frame along which an axis of a loop lies: 0 down the rows, 1 along the columns; -1 if it
+// has one element, or lies in one thread.
 int side_of_axis(const printer::ElementLoop& loop, ThreadLayout layout, int axis);
 
 struct LayoutInput {

@@ -1,4 +1,4 @@
-// How what an element loop touches is spread over the threads, and how values move between spreads through
+// The spread over threads of what an element loop touches, and how values move between spreads through
 // shared memory.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace tilewright::cuda {
 // The part of a loop's frame over which a value is spread, by the axes of the loop that its own axes walk.
 Part spread_of(const printer::ElementLoop& loop, ThreadLayout layout, const std::vector<int>& axes);
 
-// Where a loop of `place` puts what it reduces along an axis of its side.
+// The layout of what a loop reduces along an axis of side 0 (down the rows) or 1 (along the columns).
 ThreadLayout layout_of_result(ThreadLayout loop, int side);
 
 // What is reduced down the columns of a loop meets in shared memory. In quads: the four threads of an

@@ -1,4 +1,4 @@
-// How a matrix lies.
+// Matrices as BLAS libraries see them: by columns, or transposed.
 #include "backends/cuda/library/blas_product.h"
 
 #include <fmt/format.h>

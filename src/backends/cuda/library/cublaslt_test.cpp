@@ -138,7 +138,7 @@ TEST(CublasLt, FailuresNameWhatFailed) {
   EXPECT_EQ(without.libraries->prepare(kernel, call(0)).error().kind, Failure::Kind::out_of_memory);
 }
 
-// Where there is one (and no GPU), it takes our descriptors, and fails where it wants a device.
+// An installed cuBLASLt without a GPU takes our descriptors, and fails where it wants a device.
 TEST(CublasLt, IsOpenedWhereItIsAndElseSaysWhereItWasLookedFor) {
   const auto opened = open_cublaslt({"/tmp"}, {.allocate = [](std::size_t) {
                                       return Result<void*>(failure(Failure::Kind::device, "no device"));

@@ -37,8 +37,8 @@ class Library {
   virtual std::string name() const = 0;     // as tile::LibraryCall has it
   virtual std::string version() const = 0;  // "13.1.0"
   virtual std::string path() const = 0;
-  // How many algorithms there are for what the kernel computes, as far as they are worth a measurement; 0
-  // where it computes something else.
+  // The number of algorithms worth a measurement for what the kernel computes; 0 if the library does not
+  // compute that.
   virtual int algorithms(const tile::Kernel& kernel) = 0;
   // The call as a text: all that distinguishes it from others.
   virtual Result<std::string> print(const tile::Kernel& kernel, int algorithm) = 0;
@@ -68,7 +68,7 @@ class LibrarySet {
   std::string unusable_;
 };
 
-// Those that this machine has.
+// Opens the libraries that this machine has.
 LibrarySet open_libraries(const std::vector<std::string>& paths, const LibraryHost& host);
 
 }  // namespace tilewright::cuda

@@ -1,5 +1,5 @@
-// From a kernel back to the product that it computes: its one dot, what its blocks are of, and how programs
-// share the result out.
+// Follows a kernel back to the product that it computes: its one dot, what its blocks are of, and how
+// programs share the result out.
 #include "backends/cuda/library/product.h"
 
 #include "backends/cuda/library/product_batch.h"

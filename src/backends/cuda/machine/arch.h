@@ -3,11 +3,14 @@
 #pragma once
 
 #include <tilewright/base/error.h>
+#include <tilewright/base/shape.h>
 
 #include <string>
 #include <string_view>
 
 namespace tilewright::cuda {
+
+inline constexpr Index kWidestAccess = 16;  // bytes of a thread's load or store: PTX ISA 9.0, ld.v4.b32
 
 struct Arch {
   int major = 9, minor = 0;

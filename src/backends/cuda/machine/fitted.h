@@ -9,6 +9,7 @@
 #include <tilewright/tile/target.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -364,8 +365,8 @@ inline constexpr double kThreeOverlapped = 1.41;
 // what is left beside them and the accumulators takes loads of the next round. ptxas then spills 12 bytes at
 // most in d k and d v with heads of 64 and 128, 260 with 16 registers more.
 inline constexpr Index kB2bOtherRegisters = 32;
-// With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
-// rounds, and 5 % lost of 65 (docs/notes/2026-11-22-short-chains.md).
+// Rounds of a program below which turns pay: both warpgroups begin their rounds together, and turns part
+// them. That is worth 6 % to nine rounds, and loses 5 % of 65 (docs/notes/2026-11-22-short-chains.md).
 inline constexpr double kFewRounds = 16;
 // A round of a loop inside another's, which waits for its blocks, its product and the others' turn, whatever
 // its size: 496 us for a sum over (32, 1024) in blocks of 64x64x16 by 144 programs; and an element of a tile
@@ -386,7 +387,17 @@ inline constexpr double kAlone = 1.3, kFewerStages = 0.05;
 inline constexpr double kFewColumnTiles = 6, kOtherGroupOfFewColumns = 1.02;
 inline constexpr int kGroupOfFewColumns = 8;
 inline constexpr double kOtherGroupM = 1.01;  // the first group_m is taken unless another is measured faster
-inline constexpr double kOwnBlocks = 1.005;   // where two blocks could share what they fetch; chosen likewise
+// Values of group_m that are tried for a product, in this order, around kWarpgroupRate.group_m; and fewer for
+// warpgroups in turns and for staged results, which multiply the schedules. Chosen, not measured.
+inline constexpr int kGroupMs[] = {16, 12, 8, 32}, kFewGroupMs[] = {16, 8};
+// The same for scaled accumulation, of tiles of 256 rows and of fewer. With 256 rows 4 and 8 took 863 and 866
+// us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md); with b fetched for two blocks at once 8 took
+// 847, and with 128 rows 989 for 1,032 (docs/notes/2026-11-22-rounds-on-the-h200.md).
+inline constexpr std::array kScaledTallGroupMs = {8, 4, 16}, kScaledGroupMs = {16, 8, 32};
+// fma_blocks: rows of tiles in a group (chosen, not measured); and stages of the pipeline, in the order in
+// which they are tried: three are those of docs/notes/2026-11-26-f32-products.md.
+inline constexpr int kFmaGroupM = 8, kFmaStages[] = {3, 2, 4};
+inline constexpr double kOwnBlocks = 1.005;  // where two blocks could share what they fetch; chosen likewise
 // mma.sync on a device that has wgmma: docs/notes/2026-11-21-h200-gemm.md.
 inline constexpr double kSlowerByThreads = 1.6;
 // An element of a block that a thread copies by itself, in one program of a multiprocessor: 88 us for
@@ -441,8 +452,8 @@ inline constexpr Index kPingpongRegisters = 224;
 // anywhere, and rows that warps send because they are not aligned (send_rows). With more in all than are
 // left, 250 to 2,000 bytes were spilled, else none to 48 (docs/notes/2026-11-28-small-kernels.md).
 inline constexpr Index kAddressRegisters = 4, kRowSenderRegisters = 20;
-// Of what is computed on such a tile, functions of so many FLOPs are under way at once: polynomials, and not
-// quotients or roots; and FLOPs of theirs for each register that they take. The same note.
+// Functions of so many FLOPs, computed on such a tile, are under way at once: polynomials, not quotients or
+// roots; and FLOPs of theirs for each register that they take. The same note.
 inline constexpr double kFlopsOfFunction = 8, kFlopsOfRegister = 2;
 // An exponential that two steps of a back-to-back matmul read is kept: it takes the place of what it is
 // computed from.

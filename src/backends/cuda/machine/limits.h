@@ -37,7 +37,7 @@ struct DeviceLimits {
 };
 std::string to_string(const DeviceLimits& limits);
 
-// Those of the architecture's usual device, where none is present: for compiling alone.
+// The limits of the architecture's usual device, for compiling where no device is present.
 DeviceLimits usual_limits(const Arch& arch);
 
 }  // namespace tilewright::cuda

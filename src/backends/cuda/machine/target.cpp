@@ -1,4 +1,4 @@
-// From limits to what lowering knows of the device.
+// Makes of a device's limits what lowering knows of it.
 #include "backends/cuda/machine/target.h"
 
 #include "backends/cuda/machine/fitted.h"
@@ -17,7 +17,7 @@ tile::Target target_of(const DeviceLimits& limits, const Arch& arch) {
   t.name = limits.name;
   t.arch = arch.text();
   t.units = limits.multiprocessors;
-  t.vector_bytes = 16;
+  t.vector_bytes = kWidestAccess;
   t.sector_bytes = kSectorBytes;
   t.shared_bytes = limits.shared_bytes_per_block;
   t.max_threads = limits.max_threads_per_block;

@@ -13,7 +13,7 @@
 
 namespace tilewright::cuda {
 
-// Where libnvrtc may lie; TILEWRIGHT_NVRTC comes first.
+// Places where libnvrtc may lie; TILEWRIGHT_NVRTC comes first.
 LibrarySearch nvrtc_search_from_environment();
 
 // A file that the source may #include; held in memory.

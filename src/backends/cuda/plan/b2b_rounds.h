@@ -19,8 +19,8 @@ struct B2bRound {
   std::vector<const printer::Step*> sums;     // what touches the last product's sum
   std::vector<const printer::Step*> after;
   const B2bDot* late = nullptr;
-  // Where the last product begins with zeros: what adds it, a round later, and the buffers that this reads of
-  // the product's own round, which are kept aside.
+  // A last product that begins with zeros has steps that add it, a round later, and buffers of its own round
+  // that these read, which are kept aside.
   std::vector<const printer::Step*> adding;
   std::set<tile::ValueId> aside = {};
 };

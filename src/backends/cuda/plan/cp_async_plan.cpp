@@ -44,7 +44,8 @@ Index fma_block_bytes(const TensorOperand& o) {
   return (o.rows + kPadded) * o.depth * static_cast<Index>(size_bytes(o.dtype));
 }
 
-// Nothing is under way any more where the threads exchange values behind the loop.
+// Gives blocks and exchanged values one place in shared memory: values are exchanged behind the loop, when no
+// copy is under way any more.
 Status place_dot(int stages, Index block_bytes, CudaPlan& plan) {
   plan.shared.dynamic = round_up(std::max(plan.shared.exchanged, stages * block_bytes + kSwizzleBytes), 16);
   return Unit{};

@@ -105,7 +105,7 @@ class ElementLoopPlanner {
     return plan_exchange(loop, layout);
   }
 
-  // Where results are written.
+  // Fails if a result is written where the loop's layout cannot put it.
   Status check_result(const ElementLoop& loop, ThreadLayout layout, const Instr& in) const {
     if (in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) {
       const ThreadLayout kept = place_of(in.value);

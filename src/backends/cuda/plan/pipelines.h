@@ -34,7 +34,7 @@ Status place_blocks(const tile::LibraryCall& kind, CudaPlan& plan);
 inline constexpr Index kSwizzleBytes = 1024;
 
 const TileFrame& result_frame(const CudaPlan& plan, const tile::Op& dot);
-// Whether what is multiplied from registers stands there as an accumulator does.
+// Whether an operand that is multiplied from registers stands there as an accumulator does.
 bool stands_as_accumulator(const CudaPlan& plan, tile::ValueId operand);
 // Warpgroups that multiply one program's tile.
 inline int dot_warpgroups(const tile::Schedule& s) { return program_threads(s) / kWarpgroup; }

@@ -87,7 +87,7 @@ TypedText row_of(const PrintedLoop& loop);  // that r names
 TypedText col_of(const PrintedLoop& loop);  // the first one of the vector that c names
 std::string row_text(const PrintedLoop& loop);
 std::string col_text(const PrintedLoop& loop);
-// How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
+// The distance of row r from row 0 of a thread; scaled(n): n rows in elements.
 std::string row_step_text(const TileFrame& frame, const std::function<std::string(Index)>& scaled);
 
 // --- small texts

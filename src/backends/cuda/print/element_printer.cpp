@@ -15,7 +15,7 @@ using tile::OpKind;
 
 namespace {
 
-// Whether what reads it assigns it to something that has a name: a name of its own says no more.
+// Whether a reader of instruction i assigns it to something with a name: a name of its own would say no more.
 bool is_assigned(const PrintedLoop& loop, std::size_t i) {
   return std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const printer::Instr& user) {
     const bool assigns = user.kind == printer::Instr::Kind::keep ||
@@ -154,15 +154,15 @@ void LoopAnalysis::count_uses(PrintedLoop& loop) const {
       for (int part : {below->sub, below->mul})
         if (part >= 0) --loop.uses[static_cast<std::size_t>(part)];
     if (const auto product = scaled_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(product->instr)];
-    // Each shift reads the next: what nobody else reads is not computed.
+    // The shifts of a widened value read one another: those that nobody else reads are not computed.
     if (const auto bytes = widened_bytes(loop, in))
       for (int part : bytes->parts)
         if (--loop.uses[static_cast<std::size_t>(part)] > 0) break;
   }
 }
 
-// Where an instruction is computed: what does not change along a row once a row, what changes along no axis
-// once.
+// The level at which an instruction is computed: once a row if it is the same along a row, once if it changes
+// along no axis.
 LoopAnalysis::Level LoopAnalysis::level(const PrintedLoop& loop, const Instr& in) const {
   if (in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload) return Level::element;
   switch (spread_of(loop, in.axes)) {

@@ -24,7 +24,8 @@ class ElementPrinter : PrinterParts {
   };
   std::vector<LoadAhead> loads_ahead(const ElementLoop& loop, const std::function<bool(const Op&)>& may,
                                      Index& registers);
-  // In front of a product: asks for the first pieces of the tile that comes by the result's stages.
+  // Prints, in front of a product, requests for the first pieces of the tile that comes by the result's
+  // stages.
   void print_first_pieces();
 
   // Condition on the threads of a program that carry out the effect of a loop, where several hold the same

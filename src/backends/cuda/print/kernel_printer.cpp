@@ -142,10 +142,10 @@ std::string KernelPrinter::signature() {
   return fmt::format("{}", fmt::join(parameters, ", "));
 }
 
-// For the end of the kernel before, and for all that it wrote: before the first access to memory, since no
-// view is known to be one that no kernel writes, and by all threads, since no block may end without having
-// waited. If this kernel could be over before the one ahead of it, the one behind it, which waits for this
-// one alone, would come too early.
+// Prints the wait for the end of the kernel before, and for all that it wrote. It stands before the first
+// access to memory, since any view may be one that a kernel writes. All threads wait, so that no block ends
+// without having waited: were this kernel over before the one ahead of it, the one behind it, which waits for
+// this one alone, would come too early.
 void KernelPrinter::wait_for_previous() {
   if (previous_waited_ || !overlaps()) return;
   need("async");
@@ -177,7 +177,7 @@ void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
   }
 }
 
-// In threads that have waited for the kernel before; others wait for themselves.
+// Prints steps of threads that have waited for the kernel before; others wait for themselves.
 void KernelPrinter::print_steps_after_wait(const std::vector<Step>& steps) {
   previous_waited_ = true;
   print_steps(steps);

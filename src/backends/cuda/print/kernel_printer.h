@@ -67,7 +67,7 @@ class KernelPrinter {
   void open_loop(const Step& step);
   void close_loop();
   void declare_buffers(const std::vector<Step>& steps);
-  // For the end of the kernel before this one, which a launch may overlap.
+  // Prints the wait for the end of the kernel before this one, which a launch may overlap.
   void wait_for_previous();
 
  private:

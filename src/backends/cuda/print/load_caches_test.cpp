@@ -1,4 +1,4 @@
-// By which way loads go, and that stores carry no cache hint.
+// The caches that loads go through, and that stores carry no cache hint.
 #include "backends/cuda/cuda_backend.h"
 
 #include <tilewright/tile/text.h>

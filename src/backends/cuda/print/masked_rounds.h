@@ -9,11 +9,11 @@
 
 namespace tilewright::cuda {
 
-// By op of the masked loop: which of its operands it equals in every round of the other one.
+// For ops of the masked loop, the operand that each equals in every round of the other loop.
 using KnownMasks = std::map<const tile::Op*, int>;
 
-// Nothing where the loops differ in more than masks, or where a mask is made of what is loaded: the rounds
-// without it would load, too.
+// The masks by which two loops differ. None if they differ in more, or if a mask is made of what is loaded:
+// the rounds without it would load, too.
 std::optional<KnownMasks> known_masks(const tile::Op& masked, const tile::Op& whole);
 
 }  // namespace tilewright::cuda

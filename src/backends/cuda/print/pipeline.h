@@ -11,11 +11,11 @@ class Pipeline : public PrinterParts {
  public:
   virtual ~Pipeline() = default;
   virtual void print_body() = 0;
-  // Whether it prints a loop of the kernel itself, and has.
+  // Prints a loop of the kernel, if the pipeline does so itself; whether it did.
   virtual bool print_loop(const Step&) { return false; }
-  // Whether it brings what an element loop loads by an instruction, and has said where that is.
+  // Says where an element loop finds what an instruction loads, if the pipeline brings it; whether it did.
   virtual bool bring_load(PrintedLoop&, std::size_t) { return false; }
-  // Whether it prints how the threads take a load into the registers that are declared.
+  // Prints how threads take a load into the declared registers, if the pipeline knows; whether it did.
   virtual bool take_load(const PrintedLoop&, const Op&, const Registers&) { return false; }
 
  protected:

@@ -17,8 +17,8 @@ namespace {
 struct Form {
   const char* text = nullptr;  // {0} {1} {2}; null: there is no such way
   std::string_view header;     // that declares what it calls
-  // How it binds, and how tightly its first operand and the others must to stand without brackets, as one
-  // reads them: not (a && b) || c.
+  // How tightly it binds, and how tightly its first operand and the others must bind to stand without
+  // brackets. Some brackets are for readers: (a && b) || c.
   Binding binds = Binding::call, first = Binding::choice, others = Binding::choice;
 };
 constexpr Form arith(const char* call) { return {call, "arith"}; }
@@ -152,7 +152,7 @@ const Form& plain_operator(Prim prim) {
 
 const Form& chosen(const PrimUse& use) {
   if (use.prim == Prim::bit_not && is_bool(use.dtype)) return kNot;
-  // So that comparisons become predicates: of & the compiler makes integers first.
+  // && and || make predicates of comparisons; of & and | the compiler makes integers first.
   if (use.tests && use.prim == Prim::bit_and) return kBoth;
   if (use.tests && use.prim == Prim::bit_or) return kEither;
   if (!is_float(use.dtype) && !use.wraps)

@@ -22,7 +22,7 @@ bool applies(const printer::Instr& in, Prim prim) {
   return in.kind == printer::Instr::Kind::compute && in.op->kind == OpKind::apply && in.op->prim == prim;
 }
 
-// By the instructions of the loop, whatever is printed as part of another expression.
+// Uses of a value by the loop's instructions, those printed as part of another expression included.
 int uses_of(const PrintedLoop& loop, int instr) {
   int uses = 0;
   for (const printer::Instr& in : loop.plan->body)

@@ -37,9 +37,9 @@ std::optional<std::string> ElementPrinter::column_offset(PrintedLoop& loop, cons
   return std::nullopt;
 }
 
-// Whether a column is a number: c · T + v = number - t · V. The right side is one for a thread, and the left
-// one is known where the loops are unrolled, which leaves one comparison an element. All of it modulo 2^32,
-// where both sides fit.
+// A test for a column's number: c · T + v = number - t · V. The right side is the same throughout a thread,
+// and the left one is known in unrolled loops, which leaves one comparison an element. All of it is modulo
+// 2^32, where both sides fit.
 std::optional<ElementPrinter::ColumnTest> ElementPrinter::column_test(PrintedLoop& loop, const Instr& in) {
   if (in.kind != Instr::Kind::compute) return std::nullopt;
   const Op& op = *in.op;
@@ -71,8 +71,8 @@ TypedText ElementPrinter::column_test_text(const PrintedLoop& loop, const Column
           Binding::equality};
 }
 
-// Where all tests for a column are for the same one: whether it is in a vector. All but one vector of a row
-// fail.
+// A test for vectors that hold the column which all tests of the loop look for: all but one of a row fail it.
+// None if they look for several columns.
 std::optional<std::string> ElementPrinter::vector_test(PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   const bool columns = loop.layout.part == Part::all || loop.layout.part == Part::cols;

@@ -66,7 +66,7 @@ void ElementPrinter::print_neighbour_heads(PrintedLoop& loop, std::size_t i) {
   out_.line("{0}* {1}_to = nullptr;", element_type(dtype), loop.outputs[i]);
 }
 
-// With the first of them, all are loaded.
+// A vector of gathered elements that lie together: all are loaded with the first of them.
 TypedText ElementPrinter::gathered_vector(PrintedLoop& loop, std::size_t i,
                                           const std::vector<TypedText>& operands) {
   const Op& op = *loop.plan->body[i].op;

@@ -48,7 +48,7 @@ void ElementPrinter::print_row_starts(PrintedLoop& loop) {
   out_.close();
 }
 
-// Where a piece lies in a view, from the contiguous dimension outwards.
+// The coordinates of a piece in a view, from the contiguous dimension outwards.
 std::string ElementPrinter::piece_place(const Op& op, const TensorBlock& block, const PieceIndex& piece) {
   const Access access(kernel_, ranges_, op);
   std::vector<std::string> at;
@@ -64,7 +64,7 @@ std::string ElementPrinter::piece_place(const Op& op, const TensorBlock& block, 
   return fmt::format("{}", fmt::join(at, ", "));
 }
 
-// Where the tile lies whose pieces the threads store, and where the view ends.
+// Prints the place of the tile whose pieces the threads store, and the ends of the view.
 void ElementPrinter::print_tile_of_rows(PrintedLoop& loop, std::size_t i, const Access& access) {
   loop.bounds[i] = loads_.print_bounds(loop, loop.plan->body[i], access);
   const int param = access.op().param;

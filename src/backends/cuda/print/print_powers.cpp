@@ -11,7 +11,8 @@ namespace tilewright::cuda {
 
 using tile::ValueId;
 
-// Where the exchange of a maximum waits for that of its sum: the loop in between takes the warp's own.
+// Prints the warp's own maximum for the loop between a maximum and its sum, if both are exchanged together,
+// behind that loop. Whether it did.
 bool ReductionPrinter::print_own_maximum(const PrintedLoop& loop, const Reduction& max) {
   const ValueId v = loop.plan->body[max.instr].value;
   const auto& sums = plan_.elements.max_of_sum;

@@ -268,7 +268,7 @@ void ReductionPrinter::print_scaled_extreme(PrintedLoop& loop, const Reduction& 
   });
 }
 
-// From the accumulator to the value: narrow integers, bools and indices were kept in words.
+// Prints the value from its accumulator: narrow integers, bools and indices were kept in words.
 void ReductionPrinter::print_reduction_end(PrintedLoop& loop, const Reduction& red) {
   const Instr& in = loop.plan->body[red.instr];
   const bool scalar_result = kernel_.type(in.value).rank() == 0;

@@ -12,9 +12,9 @@ class ScalarUses {
  public:
   explicit ScalarUses(const tile::Kernel& kernel);
   bool is_unused(tile::ValueId v) const { return unused_[static_cast<std::size_t>(v)]; }
-  // Whether it is read once, by arithmetic of its own block that stays short with it.
+  // Whether a scalar is read once, by arithmetic of its own block that stays short with it.
   bool is_part_of_another(tile::ValueId v) const { return part_[static_cast<std::size_t>(v)]; }
-  // Whether it is computed in the kernel's own body, of nothing but program ids, parameters and numbers.
+  // Whether a scalar is computed in the kernel's own body, of program ids, parameters and numbers alone.
   bool is_of_program(tile::ValueId v) const { return of_program_[static_cast<std::size_t>(v)]; }
 
  private:

@@ -191,8 +191,8 @@ class Candidates {
     add(threads, {.threads_per_row = row});
   }
 
-  // Nothing has registers enough: the compiler keeps what a thread has no register for in memory, which each
-  // value enters and leaves once at least.
+  // Prices schedules that lack registers: the compiler keeps what has none in memory, which each value enters
+  // and leaves at least once.
   void spill() {
     for (backends::Candidate& c : found_) {
       const auto plan = planner_.plan(c.schedule);

@@ -16,12 +16,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 
 namespace tilewright::cuda {
 
@@ -36,8 +36,8 @@ namespace {
 
 constexpr Index kMaxWarpgroups = 3;  // the most that a form of the printer knows
 
-// How dot=fma_blocks multiplies tiles of this size: measured, or as the largest measured ones that are no
-// larger.
+// The row of kFmaTiles for tiles of this size: their own or, if these were not measured, the largest measured
+// ones that are no larger.
 const FmaTile& fma_tile(Index rows, Index columns) {
   const auto size = [](const FmaTile& t) { return t.tile.rows * t.tile.columns; };
   const FmaTile* best = std::min_element(std::begin(kFmaTiles), std::end(kFmaTiles),
@@ -79,7 +79,7 @@ class Lister {
     return std::any_of(found_.begin(), found_.end(), [](const Candidate& c) { return c.refusal.empty(); });
   }
 
-  // Nothing that was considered is left out: explain() shows it, with the reason.
+  // Lists a schedule that was considered and cannot run: explain() shows it, with the reason.
   void refuse(const Schedule& s, const std::string& why) {
     Candidate c;
     c.schedule = s;
@@ -125,7 +125,7 @@ class Lister {
     const double by_threads = results && results->front().by_engine
                                   ? slower_by_threads(loaded + static_cast<Index>(results->size()))
                                   : 1;
-    const std::string why = list_group_m({16, 12, 8, 32}, threads, together, from_registers, by_threads);
+    const std::string why = list_group_m(kGroupMs, threads, together, from_registers, by_threads);
     if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
     if (results)
       list_staged(threads, together, tiles, block_bytes, *results, loaded);
@@ -136,7 +136,7 @@ class Lister {
     if (dot->two_level || !tile::fits_pingpong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
     const tile::WgmmaPingpong apart{.stages = together.stages};
     tiles.pingpong = from_registers.pingpong = true;
-    const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, from_registers, by_threads);
+    const std::string alone = list_group_m(kFewGroupMs, 2 * kWarpgroup, apart, from_registers, by_threads);
     if (!alone.empty()) return refuse({.threads = 2 * kWarpgroup, .kind = apart}, alone);
     if (results) list_staged(2 * kWarpgroup, apart, tiles, block_bytes, *results, loaded);
   }
@@ -147,7 +147,7 @@ class Lister {
     const int threads = dot->a.rows * dot->b.rows >= kLargeTile ? 2 * kWarpgroup : kWarpgroup;
     const tile::MmaDot kind{.stages = stages_for(dot->a.bytes() + dot->b.bytes(), kMaxCopies)};
     const tile::TensorTiles tiles = tiles_of(*dot, {.threads = threads, .kind = kind});
-    const std::string why = list_group_m({16, 12, 8, 32}, threads, kind, tiles, kSlowerByThreads);
+    const std::string why = list_group_m(kGroupMs, threads, kind, tiles, kSlowerByThreads);
     if (!why.empty()) return refuse({.kind = tile::MmaDot()}, why);
     const double copying = copying_us(*dot);
     for (Candidate& c : found_)
@@ -200,7 +200,7 @@ class Lister {
     return kCopiedElementUs * elements * static_cast<double>(depth_of(dot)) * waves;
   }
 
-  // By how much tiles are dearer that threads load and store, where the copy engine could.
+  // How many times as long a schedule takes whose threads load and store `tiles` that the copy engine could.
   static double slower_by_threads(Index tiles) {
     return std::pow(kTileByThreads, static_cast<double>(tiles));
   }
@@ -231,7 +231,7 @@ class Lister {
       kind.store_stages = way.stages;
       const double slower = (way.blocks < kFewestStages ? kShortPipeline : 1) *
                             slower_by_threads(std::max<Index>(loaded - way.slots, 0));
-      const std::string why = list_group_m({16, 8}, threads, kind, tiles, slower);
+      const std::string why = list_group_m(kFewGroupMs, threads, kind, tiles, slower);
       if (!why.empty()) refuse({.threads = threads, .kind = kind}, why);
     }
     if (ways.empty())
@@ -242,7 +242,7 @@ class Lister {
 
   // The kind with each of these groups. Why not, where it cannot be planned.
   template <typename Kind>
-  std::string list_group_m(std::initializer_list<int> groups, int threads, Kind kind, tile::TensorTiles tiles,
+  std::string list_group_m(std::span<const int> groups, int threads, Kind kind, tile::TensorTiles tiles,
                            double slower) {
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     bool first = true;
@@ -281,12 +281,12 @@ class Lister {
     const auto& [measured, threads, across] = fma_tile(dot->a.rows, dot->b.rows);
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     tile::FmaBlocks kind{.threads_per_row = static_cast<int>(across),
-                         .group_m = rows > 1 ? 8 : 0,
+                         .group_m = rows > 1 ? kFmaGroupM : 0,
                          .programs_per_sm = fma_programs_per_sm(elements / threads, threads)};
     const double flops = 2.0 * static_cast<double>(depth_of(*dot) * elements),
                  waves = std::ceil(programs() / std::max(1, target_.units)),
                  peak = target_.flops_per_s * (dot->b.k_major ? measured.by_k : 1);
-    for (const int stages : {3, 2, 4}) {
+    for (const int stages : kFmaStages) {
       kind.stages = stages;
       Candidate c;
       c.schedule = {.threads = static_cast<int>(threads), .kind = kind};
@@ -380,11 +380,8 @@ class Lister {
   void list_scaled_accumulation(const B2bMatmul& b2b, int threads, int stages) {
     const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
     double us = price_.us(b2b);
-    // With 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md);
-    // with b fetched for two blocks at once 8 took 847, and with 128 rows 989 for 1,032
-    // (docs/notes/2026-11-22-rounds-on-the-h200.md).
     const bool tall = kernel_.type(b2b.dots[0].op->results[0]).shape[0] > 2 * kGroupRows;
-    for (int group_m : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
+    for (int group_m : tall ? kScaledTallGroupMs : kScaledGroupMs) {
       tile::WgmmaScaled kind{.stages = stages};
       if (!found_.empty() && is_too_long(threads, kind, group_m, static_cast<double>(rows))) continue;
       kind.group_m = rows > 1 ? group_m : 0;

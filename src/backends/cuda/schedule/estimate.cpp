@@ -6,6 +6,7 @@
 #include "backends/cuda/analysis/neighbours.h"
 #include "backends/cuda/analysis/powers.h"
 #include "backends/cuda/layout/staging.h"
+#include "backends/cuda/machine/arch.h"
 #include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/schedule/exchange_cost.h"
 #include "backends/printer/accuracy.h"
@@ -193,8 +194,7 @@ class WorkCounter {
     work_.exchanges += reduces ? times : 0;
   }
 
-  // Where all indexed accesses of a loop load vectors, the integers that they are computed from are one for
-  // each.
+  // Indexed accesses. If all of a loop load vectors, the integers behind them are computed once a vector.
   static bool is_indexed(const Instr& in) {
     return in.op && (in.op->kind == OpKind::gather || in.op->kind == OpKind::scatter ||
                      in.op->kind == OpKind::atomic_add);
@@ -215,7 +215,6 @@ class WorkCounter {
   }
   // Elements of the vector that one load of an indexed access brings, 1 where it takes them one by one.
   Index vector_of(const ElementLoop& loop, const Instr& in) const {
-    constexpr Index kWidestAccess = 16;
     const Axes axes = long_axes(loop.shape);
     if (axes.empty() || in.op->kind != OpKind::gather) return 1;
     const auto side_of = [&](int axis) { return axis == axes.back() ? 1 : axis == axes.front() ? 0 : -1; };

@@ -19,7 +19,7 @@
 #elif TW_LANES == 8 && defined(__AVX2__)
 #define TW_AVX2 1
 #endif
-// So are those on tile registers (dot_tiles.h).
+// Instructions on tile registers may be named, too (dot_tiles.h).
 #if defined(TW_AVX512) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
 #define TW_TILES 1
 #endif
@@ -175,7 +175,7 @@ TW_INLINE vf32 most_or_second(vf32 first, vf32 second) {
 }
 TW_INLINE vf32 min(vf32 a, vf32 b) { return select(eq(b, b), least_or_second(b, a), b); }
 TW_INLINE vf32 max(vf32 a, vf32 b) { return select(eq(b, b), most_or_second(b, a), b); }
-// With a limit that is not NaN: one instruction; NaN in x passes.
+// x, but no more than a limit that is not NaN: one instruction. A NaN in x passes.
 template <class V>
 TW_INLINE V at_most(V x, V limit) {
   return limit < x ? limit : x;

@@ -16,8 +16,7 @@ template <int N, class Stored>
 static __attribute__((noinline)) void copy_edge(Stored* edge, const Stored* from, i64 stride, i64 there) {
 #ifdef TW_AVX512
   constexpr bool kMasked = true;
-  // By one store, as large as the load that follows: of two smaller ones it would wait until both left the
-  // core.
+  // One store as large as the load that follows: the load would wait until two smaller ones left the core.
   if constexpr (N * sizeof(Stored) == 64)
     if (stride == 1) {
       const i64 bytes = limit(there, N) * (i64)sizeof(Stored);

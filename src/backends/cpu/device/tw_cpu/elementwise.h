@@ -16,7 +16,7 @@ template <class V>
 TW_INLINE V trunc(V x) {
   return __builtin_elementwise_trunc(x);
 }
-// To the nearest whole number, ties to the even one.
+// The nearest whole number, of two as near the even one.
 template <class V>
 TW_INLINE V round(V x) {
   return __builtin_elementwise_roundeven(x);

@@ -34,7 +34,7 @@ TW_INLINE Extreme<V> earliest(Extreme<V> a, Extreme<V> b) {
   const vmask take = ((beats<side>(b.value, a.value) | tie) & (b.index >= 0)) | (a.index < 0);
   return {select(take, b.value, a.value), take ? b.index : a.index};
 }
-// Each lane has what was in the lane `by` behind it, the last ones what was in the first.
+// Lanes moved down by `by`: lane i gets what lane i + by had, and the last lanes what the first had.
 template <int by, class V>
 TW_INLINE V rotated(V x) {
 #if TW_LANES == 16
@@ -64,7 +64,7 @@ template <Side side, int by, class V>
 TW_INLINE Extreme<V> with_lanes_behind(Extreme<V> x) {
   return earliest<side>(x, Extreme<V>{rotated<by>(x.value), rotated<by>(x.index)});
 }
-// Where the extreme of all lanes was first: each step doubles how many lanes a lane speaks for.
+// The first index of the extreme of all lanes: each step doubles the lanes that a lane speaks for.
 template <Side side, class V>
 TW_INLINE i64 reduce_extreme(Extreme<V> x) {
 #if TW_LANES == 16

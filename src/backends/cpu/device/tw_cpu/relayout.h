@@ -5,8 +5,8 @@
 
 namespace tw {
 
-// As many rows as lanes. Zipping row i with the one half the rows further on moves one bit of the row's
-// number into the lane's; after all bits rows and lanes have changed places.
+// Transposes a square of as many rows as lanes. Zipping row i with the row half the rows further on moves one
+// bit of the row's number into the lane's; after all bits rows and lanes have changed places.
 template <class V>
 TW_INLINE void transpose_lanes(V (&rows)[TW_LANES]) {
   V zipped[TW_LANES];

@@ -4,7 +4,7 @@
 
 namespace tw {
 
-// With e = e^-|x| ≤ 1: 1/(1+e) for x ≥ 0, e/(1+e) below: nothing overflows, small results keep their digits.
+// 1/(1+e) for x ≥ 0, e/(1+e) below, of e = e^-|x| ≤ 1: nothing overflows, small results keep their digits.
 // The division has a unit of its own, which the exponential leaves idle: faster than an estimate with
 // Newton's step.
 TW_INLINE vf32 sigmoid(vf32 x) {

@@ -77,7 +77,7 @@ TW_DEVICE void barrier_expect(Barrier& barrier, u32 bytes) {
                "r"(bytes)
                : "memory");
 }
-// In another block of the cluster: `address` in the cluster's shared window (remote_address).
+// Arrives in another block of the cluster: `address` in the cluster's shared window (remote_address).
 TW_DEVICE void barrier_arrive_remote(u32 address) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address) : "memory");
 }
@@ -113,7 +113,7 @@ TW_DEVICE void bulk_store(void* global, const void* shared, u32 bytes) {
                : "memory");
 }
 TW_DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-// Until at most kPending groups still read shared memory: it may be overwritten then.
+// Waits until at most kPending groups still read shared memory: it may be overwritten then.
 template <int kPending>
 TW_DEVICE void bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");

@@ -10,8 +10,8 @@
 namespace tw {
 
 namespace detail {
-// Where a column lies in a warp's part: what the quads leave is a multiple of 32 columns apart, which would
-// be one bank.
+// Place of a column in a warp's part, padded: what the quads leave is a multiple of 32 columns apart, which
+// would be one bank.
 TW_DEVICE constexpr int padded(int column) { return column + column / 32; }
 // Place of a thread's own column: those of thread t lie 2 t behind those of thread 0, all at constant places:
 // one address in a register, not one for each, which the compiler would keep from tile to tile.

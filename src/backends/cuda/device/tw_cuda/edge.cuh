@@ -63,7 +63,7 @@ TW_DEVICE void store_strided(int first, int end, T* p, i64 step, const Vec<T, N>
   }
 }
 
-// Where a tile of `size` elements that starts at `start` begins and ends to be inside an extent.
+// The first element inside an extent, and the first behind it, of a tile of `size` elements from `start` on.
 TW_DEVICE int first_inside(i64 start, int size) {
   return start >= 0 ? 0 : -start > size ? size : int(-start);
 }

@@ -50,9 +50,9 @@ TW_DEVICE float exp2(float x) {
   return x == x ? y : x;
 }
 
-// From e = e^-|x|, which never overflows, so that the tail of the negative side keeps its small values: e or
-// 1 over 1 + e, by a reciprocal that is off by 2^-23 and one step that adds what the quotient lacks. The
-// quotient is rounded once; 3 ulp, of which 2 are the exponential's.
+// Sigmoid from e = e^-|x|, which never overflows, so that the tail of the negative side keeps its small
+// values: e or 1 over 1 + e, by a reciprocal that is off by 2^-23 and one step that adds what the quotient
+// lacks. The quotient is rounded once; 3 ulp, of which 2 are the exponential's.
 TW_DEVICE float sigmoid_by_newton(float x, float e, float guess) {
   const float numerator = x < 0.f ? e : 1.f, quotient = numerator * guess;
   return fmaf(fmaf(-quotient, 1.f + e, numerator), guess, quotient);
@@ -150,7 +150,7 @@ TW_DEVICE float cos_poly(float r) {
 TW_DEVICE float in_half_turn(u32 quadrant_at_bit_30, float y) {
   return bits_to_f32(f32_to_bits(y) ^ (quadrant_at_bit_30 & 0x80000000u));
 }
-// From sine and cosine of the rest. Both test the same bit, so that the compiler does it once for the two.
+// Sine and cosine from those of the rest. Both test the same bit, which the compiler does once for the two.
 TW_DEVICE float sin_in_quadrant(i32 quadrant, float sine, float cosine) {
   return in_half_turn(u32(quadrant) << 30, (quadrant & 1) != 0 ? cosine : sine);
 }

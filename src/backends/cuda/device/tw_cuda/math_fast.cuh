@@ -72,7 +72,7 @@ TW_DEVICE float tanh(float x) {  // 2^-11
   asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-// Not by way of tanh: this keeps the relative error of the small side.
+// Sigmoid without tanh, which keeps the relative error of the small side.
 TW_DEVICE float sigmoid(float x) { return detail::rcp(1.f + detail::ex2(x * -kLog2E)); }
 
 // Two terms each on [-π/4, π/4], fitted for relative error: 2^-19 and 2^-16.

@@ -84,7 +84,7 @@ TW_DEVICE void store(T* p, const Vec<T, N>& value) {
   for (int i = 0; i < kAccesses; ++i) reinterpret_cast<W*>(p)[i] = words.w[i];
 }
 
-// As load/store where `in_bounds`; elsewhere `fill`, and no access.
+// A load or store if `in_bounds`; otherwise `fill`, and no access.
 template <int N, Cache kCache = Cache::normal, class T>
 TW_DEVICE Vec<T, N> load_if(bool in_bounds, const T* p, T fill) {
   if (in_bounds) return load<N, kCache>(p);

@@ -90,9 +90,9 @@ TW_DEVICE u32 further(u32 address, int row, int k) {
   return (address ^ u32(x % Block::panel * int(sizeof(typename Block::type)))) +
          u32(x / Block::panel * Block::panel_bytes + y * 128);
 }
-// Where k is not contiguous, 32-bit words are read one by one (ldmatrix transposes 16 bits only): lane / 4 of
-// the rows from `row` on, lane % 4 of k and 4 further. Odd lanes read the two the other way round, so that
-// the eight chunks of 16 bytes lie in different banks.
+// Reads two 32-bit words one by one, for blocks in which k is not contiguous (ldmatrix transposes 16 bits
+// only): row lane / 4 from `row` on, and of k lane % 4 and 4 further. Odd lanes read the two the other way
+// round, so that the eight chunks of 16 bytes lie in different banks.
 template <class Block>
 TW_DEVICE Vec<u32, 2> load_pair(u32 block, int row, int k) {
   const int lane = int(threadIdx.x % 32), r = row + lane / 4, at = k + lane % 4;

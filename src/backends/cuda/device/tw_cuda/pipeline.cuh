@@ -15,14 +15,14 @@ struct TmaPipeline {
   Barrier full[kStages], empty[kStages];
 };
 
-// Where a pipeline's barriers are in shared memory. What is computed of it is computed again wherever it is
-// used; in a loop of many short products `uniform` of it is kept instead, which takes a register.
+// Address of a pipeline's barriers in shared memory. The compiler computes it again wherever it is used; a
+// loop of many short products keeps `uniform` of it instead, which takes a register.
 template <int kStages>
 TW_DEVICE u32 barriers_of(TmaPipeline<kStages>& pipeline) {
   return smem_address(&pipeline);
 }
 
-// Which stage is next, and the parity of the phase that its barriers are in.
+// The next stage, and the parity of the phase that its barriers are in.
 template <int kStages>
 struct PipelineState {
   u32 barriers;
@@ -45,12 +45,12 @@ struct PipelineState {
     phase ^= at / kStages & 1;
   }
 };
-// How often a loop from `lower` below `upper` in steps of `by` runs.
+// Rounds of a loop from `lower` to below `upper` in steps of `by`.
 TW_DEVICE u32 trip_count(i64 lower, i64 upper, i64 by) {
   return lower < upper ? u32((upper - lower + by - 1) / by) : 0;
 }
 
-// By all threads, before the pipeline is used; kReaders warpgroups of each of kBlocks blocks read it.
+// Called by all threads before the pipeline is used; kReaders warpgroups of each of kBlocks blocks read it.
 template <int kReaders, int kBlocks, int kStages>
 TW_DEVICE void open_pipeline(TmaPipeline<kStages>& pipeline) {
   if (threadIdx.x == 0) {
@@ -65,7 +65,7 @@ TW_DEVICE void open_pipeline(TmaPipeline<kStages>& pipeline) {
   else
     __syncthreads();
 }
-// By all threads, at the end: no block leaves while another still arrives at its barriers.
+// Called by all threads at the end: no block leaves while another still arrives at its barriers.
 template <int kBlocks>
 TW_DEVICE void close_pipeline() {
   if constexpr (kBlocks > 1) cluster_sync();
@@ -106,7 +106,7 @@ template <int kThreads>
 TW_DEVICE void keep_step() {
   asm volatile("bar.sync %0, %1;" ::"r"(1), "n"(kThreads) : "memory");
 }
-// Those that exchange values (exchange.cuh), while another warpgroup fetches: all that multiply one tile.
+// Threads that exchange values (exchange.cuh) while another warpgroup fetches: all that multiply one tile.
 template <int kThreads>
 struct Sharing {
   static TW_DEVICE void wait() { keep_step<kThreads>(); }

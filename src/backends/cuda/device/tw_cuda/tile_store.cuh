@@ -54,7 +54,7 @@ struct TmaTileStages {
     }
   }
 };
-// By thread 0, in front of open_pipeline().
+// Opens the barriers of stages of tiles, by thread 0; called before open_pipeline().
 template <int kGroups, int kStages>
 TW_DEVICE void open_tile_stages(Barrier (&full)[kGroups][kStages]) {
   static_assert(kStages >= 2, "one comes while another is computed");

@@ -50,7 +50,7 @@ TW_DEVICE void wgmma_pin(f32 (&x)[kRows]) {
 }
 TW_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 TW_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until at most kPending committed groups are under way.
+// Waits until at most kPending committed groups are under way.
 template <int kPending>
 TW_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");

@@ -38,8 +38,8 @@ TW_DEVICE void wgmma_block(Vec<Sum, 2> (&acc)[kRows][kCols], u32 a, u32 b, int g
   wgmma_commit();
 }
 
-// For 8-bit operands, whose sums tensor cores keep with about 14 bits: the block's product has an accumulator
-// of its own and is added to `acc` when it is done.
+// A product of 8-bit operands, whose sums tensor cores keep with about 14 bits: the block's product has an
+// accumulator of its own and is added to `acc` when it is done.
 template <class A, class B, int kGroups, int kRows, int kCols>
 TW_DEVICE void wgmma_two_level(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int group) {
   Vec<f32, 2> part[kRows][kCols];

@@ -20,7 +20,7 @@ void B2bBlocks::choose_names() {
     }
 }
 
-// How the blocks lie, and where.
+// Prints the types of the blocks and the places of their stages in shared memory.
 void B2bBlocks::print_stages(const std::string& first) {
   for (std::size_t i = 0; i < b2b_->blocks.size(); ++i) {
     const TensorOperand& o = b2b_->blocks[i].operand;

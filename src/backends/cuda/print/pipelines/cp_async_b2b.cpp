@@ -144,7 +144,7 @@ void CpAsyncB2b::print_dots(const Step& loop) {
   if (stages(schedule_) > 1) out_.line("stage = stage == {} ? 0 : stage + 1;", stages(schedule_) - 1);
   --loop_depth_;
   out_.close();
-  // Nothing is under way any more, and all have read what there was: what follows may use the stages.
+  // Waits until no copy is under way and all threads have read their blocks: what follows may use the stages.
   out_.write("copy_async_wait<0>();");
   out_.write("__syncthreads();");
 }

@@ -22,7 +22,7 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
                                                          text.dim_text(access.extent(dim)), size)
                                            : integer(size);
   }
-  // Where it begins along the other dimensions may be what a table says: outside the view it is zeros.
+  // Starts along the other dimensions may come from a table: a block that starts outside the view is zeros.
   for (int dim = 0; dim < access.rank(); ++dim)
     if (access.axis_of(dim) < 0 && (access.checked_below(dim) || access.checked_above(dim)))
       ends[0] = fmt::format("u64({}) < u64({}) ? {} : 0", text.as_type(text.scalar(access.start(dim)), "i64"),
@@ -39,7 +39,7 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
                text.stride_text(access, o.outer_dim()), ends[0], ends[1]);
 }
 
-// How the operands' blocks lie, and where.
+// Prints the types of the operands' blocks and their places in shared memory.
 void print_dot_blocks(KernelPrinter& k) {
   const TensorDot& dot = *k.plan().dots.dot;
   const TileFrame& f = result_frame(k.plan(), *dot.dot);

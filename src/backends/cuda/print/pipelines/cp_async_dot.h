@@ -12,7 +12,7 @@ namespace tilewright::cuda {
 void print_copy(KernelPrinter& k, const std::string& block, const std::string& to,
                 const TensorOperand& operand);
 
-// How the blocks of a dot's operands lie, and where.
+// Prints the types of the blocks of a dot's operands and their places in shared memory.
 void print_dot_blocks(KernelPrinter& k);
 
 class CpAsyncDot final : public Elements {

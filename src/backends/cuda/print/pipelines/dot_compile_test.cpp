@@ -102,7 +102,7 @@ TEST_F(DotCompile, WarpsReduceColumnsInTheirRegisters) {
   EXPECT_NE(none.error().message.find("no registers"), std::string::npos) << none.error().message;
 }
 
-// As the update of a weight by AdamW reads the weight and two moments.
+// Three tiles beside the result, as an update by AdamW reads a weight and two moments.
 TEST_F(DotCompile, WhatIsLoadedBesideALargeTileFitsTheRegisters) {
   for (const Index columns : {192, 256}) {
     MatmulKernel m = of(DType::bf16, 128, columns, false);

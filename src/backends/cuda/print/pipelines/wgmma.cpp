@@ -78,7 +78,8 @@ void Wgmma::open_multiplied_programs() {
       k_.programs().programs_text(), groups);
 }
 
-// Where warps that multiply exchange values, of each tile that is under way: behind all blocks.
+// Prints the place at which warps that multiply exchange values, one for each tile under way: behind all
+// blocks.
 void Wgmma::print_exchange_place() {
   if (plan_.shared.exchanged == 0) return;
   out_.line("constexpr int kExchange = {}{};", plan_.shared.exchange_at,

@@ -61,7 +61,7 @@ void WgmmaB2b::name_late_dots() {
   }
 }
 
-// Where the blocks lie, and their barriers.
+// Prints the places of the blocks, and their barriers.
 void WgmmaB2b::print_pipelines() {
   blocks_.print_stages("uniform(block_stage())");
   if (launched_cluster(schedule_) > 1) out_.write("const u32 rank = cluster_rank();");
@@ -98,7 +98,8 @@ void WgmmaB2b::print_fetching(const Step& loop) {
   for (const Step& s : loop.body[0])
     if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
       k_.scalars().print_scalar(*s.op);
-  // In the order in which they are read, those that several dots read by the first of them.
+  // Blocks are fetched in the order in which they are read, one that several dots read with the first of
+  // them.
   std::set<int> fetched;
   const auto fetch = [&](int block) {
     if (block < 0 || !fetched.insert(block).second) return;

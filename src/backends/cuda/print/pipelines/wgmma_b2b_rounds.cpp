@@ -26,7 +26,7 @@ void WgmmaB2b::declare_parts(const Step& loop) {
   }
 }
 
-// From f32 to what the tensor cores read.
+// Prints conversions from f32 to what the tensor cores read.
 void WgmmaB2b::print_parts(const B2bDot& d) {
   const Registers narrow = left(d), wide = registers_.buffer(d.op->operands[0]);
   need("convert");
@@ -38,7 +38,7 @@ void WgmmaB2b::print_parts(const B2bDot& d) {
   });
 }
 
-// Each warpgroup writes the same zeros for itself, so that the dot it issues next reads them.
+// Prints zeros over the unused part of a block: each warpgroup writes them all, and its next dot reads them.
 void WgmmaB2b::zero_unused(const B2bDot& d) {
   if (!blocks_.zero_unused(d, kWarpgroup, [&](int block) { return layout(d, block); })) return;
   out_.write("bulk_store_fence();");
