@@ -1,6 +1,7 @@
 // Tiles that a product's epilogue loads: by the threads, or by the copy engine to the stages of results.
 #include "cuda_emulation/dot_check.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace tilewright::emulation {
