@@ -1,8 +1,8 @@
 // Lesson 8: precision and memory of a training.
 //
-// Which numbers a float has, what that does to gradients, and what is done about it; then where the memory of
-// a step goes, and three ways to need less of it: narrower moments, values that are computed again where you
-// say so (checkpoint()), and a budget that the compiler keeps (memory_budget).
+// The numbers that a float has, what that does to gradients, and what is done about it; then where the memory
+// of a step goes, and three ways to need less of it: narrower moments, values that are computed again where
+// you say so (checkpoint()), and a budget that the compiler keeps (memory_budget).
 //
 //   lesson [device] [steps]      default: cpu 60
 #include <fmt/core.h>

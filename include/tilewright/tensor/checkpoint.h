@@ -39,8 +39,9 @@ class Checkpointed<R(A...)> {
 // A function of the same arguments, of any shapes and types, that returns what f returns. Inside
 // value_and_grad() and grad() what f computes of its arguments is not kept from the way forward to the way
 // back, but made again there, all of it in front of the first kernel that reads some of it: f's arguments and
-// results are kept, and what f computes of captured tensors alone. The gradients have the same bits. Of a
-// layer that is checkpointed each time it is called, the values of one layer are there at a time:
+// results are kept, and what f computes of captured tensors alone. The gradients are those without it;
+// kernels end where f does, so that sums may be added up in another order. Where a layer is checkpointed each
+// time it is called, the values of one layer are there at a time:
 //
 //   const auto layer = checkpoint([&](const Block& block, const Tensor& x) { return apply(block, x); });
 //   for (const Block& block : model.blocks) x = layer(block, x);

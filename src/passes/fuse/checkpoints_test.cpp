@@ -1,4 +1,4 @@
-// Which nodes are computed by calls of checkpointed functions, by the marks around these.
+// The nodes that calls of checkpointed functions compute, by the marks around these.
 #include "passes/fuse/checkpoints.h"
 
 #include "ir/text.h"

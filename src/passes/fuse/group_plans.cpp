@@ -170,6 +170,7 @@ std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupFo
       known.plan =
           std::make_unique<const Plan>(Plan{forms.of(group), fastest.cost, std::move(fastest.lowered)});
       known.is_fastest = true;
+      known.beside_s.clear();  // of the plan before
     }
     PlannedGroup out{known.plan->cost, known.plan->lowered};
     rename_nodes(out.lowered, known.plan->form.nodes, forms.of(group).nodes);

@@ -49,7 +49,8 @@ class GroupPlans {
   GroupPrice price(const ir::Graph& graph, GroupForms& forms, const Group& group);
   // The seconds of a group that has a price, as a part of what moves `bytes` in all: what these do not leave
   // in a cache is not there. Otherwise two halves, each of which a cache holds, would seem faster than the
-  // whole, which it does not hold.
+  // whole, which it does not hold. The price itself where the plan was not kept (programs of more than 100
+  // thousand exprs).
   double seconds_beside(const ir::Graph& graph, GroupForms& forms, const Group& group, double bytes);
   // The group's kernels, in its own numbers and by `name`; or why it has none.
   std::variant<PlannedGroup, Refusal> plan(const ir::Graph& graph, GroupForms& forms, const Group& group,

@@ -272,7 +272,7 @@ class LoopSplitter {
     if (more && more->high <= 0) return prim == Prim::max ? b : a;
     return std::nullopt;
   }
-  // Of what is not negative and counts in whole divisors beside a number.
+  // The form divided by `divisor`, where it is never negative and its factors are multiples of the divisor.
   std::optional<Affine> quotient(const Affine& form, Index divisor) const {
     const std::optional<tile::Range> range = table_.range(form);
     if (!range || range->low < 0 || divisor <= 0) return std::nullopt;
