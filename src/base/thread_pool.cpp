@@ -2,6 +2,11 @@
 // worker takes it by offered → taken and reports by taken → idle. An offer that was not taken when the caller
 // is through with its own part is withdrawn (offered → idle) and run by the caller: nobody waits for a thread
 // that is still waking up.
+//
+// The calling thread is worker 0, and the scheduler puts it on any CPU. On the CPU of a pinned worker it
+// would keep that worker from running: both parts on one core, for as long as the scheduler leaves the caller
+// there, while the caller's last CPU stands empty. So a call that begins on a worker's CPU first moves that
+// worker to the CPU that the last call ran on.
 #include <tilewright/base/error.h>
 #include <tilewright/base/thread_pool.h>
 
@@ -71,11 +76,11 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-void pin_to(int cpu) {
+void pin(std::thread& thread, int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<unsigned>(cpu), &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);  // a refusal costs speed, not correctness
+  pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);  // a refusal costs speed, not correctness
 }
 
 // A pool whose body the current thread is in, and those around it: a nested call runs inline.
@@ -113,6 +118,7 @@ struct Job {
 
 struct Worker {
   alignas(64) std::atomic<std::uint32_t> state{kIdle};  // a cache line of its own
+  std::atomic<int> cpu{-1};                             // the one meant for it, -1 without pinning
   std::thread thread;
 };
 
@@ -130,7 +136,7 @@ struct ThreadPool::Impl {
   alignas(64) std::atomic<Index> next{0};  // the first index that no worker has taken yet
   std::exception_ptr error;                // of the thread that set `failed`
   std::chrono::microseconds spin{0};
-  std::vector<int> cpus;  // per worker
+  bool one_a_cpu = false;  // workers are pinned, each to a CPU of its own
   std::vector<Worker> workers;
   std::mutex turn;  // one job at a time
   Job job;          // written before an offer, read after it is taken
@@ -145,6 +151,7 @@ struct ThreadPool::Impl {
   void serve(int id);
   void run_part(int part, int worker);
   void call(Index begin, Index end, int worker);
+  void make_room_for_caller();
   void dispatch(const Job& new_job);
   void collect();
 };
@@ -164,14 +171,13 @@ void ThreadPool::Impl::start() {
       throw Error(std::to_string(workers.size()) + " threads: the system starts no more than " +
                   std::to_string(w) + " (" + error.code().message() + "); give fewer threads");
     }
+    if (const int cpu = workers[w].cpu.load(); cpu >= 0) pin(workers[w].thread, cpu);
   }
 }
 
 // The thread of worker `id`.
 void ThreadPool::Impl::serve(int id) {
-  const auto index = static_cast<std::size_t>(id);
-  if (cpus[index] >= 0) pin_to(cpus[index]);
-  std::atomic<std::uint32_t>& state = workers[index].state;
+  std::atomic<std::uint32_t>& state = workers[static_cast<std::size_t>(id)].state;
   for (;;) {
     wait_while(state, kIdle, spin);
     std::uint32_t seen = kOffered;
@@ -209,7 +215,23 @@ void ThreadPool::Impl::run_part(int part, int worker) {
   }
 }
 
+// Moves a worker that is pinned to the caller's CPU to the one where the last call began. No two workers have
+// one CPU before or after.
+void ThreadPool::Impl::make_room_for_caller() {
+  const int here = sched_getcpu();
+  const int before = workers[0].cpu.load(std::memory_order_relaxed);
+  if (here < 0 || here == before) return;
+  workers[0].cpu.store(here, std::memory_order_relaxed);
+  for (std::size_t w = 1; w < workers.size(); ++w) {
+    if (workers[w].cpu.load(std::memory_order_relaxed) != here) continue;
+    workers[w].cpu.store(before, std::memory_order_relaxed);
+    pin(workers[w].thread, before);
+    return;
+  }
+}
+
 void ThreadPool::Impl::dispatch(const Job& new_job) {
+  if (one_a_cpu) make_room_for_caller();
   job = new_job;
   next.store(0, std::memory_order_relaxed);
   failed.store(false, std::memory_order_relaxed);
@@ -238,8 +260,10 @@ ThreadPool::ThreadPool(int threads, ThreadPoolOptions options) {
   const int size = checked_threads(threads) > 0 ? threads : std::min(available, kMostThreads);
   impl_ = std::make_unique<Impl>(size);
   impl_->spin = std::chrono::microseconds(size <= available ? options.spin_us : 0);
+  impl_->one_a_cpu = options.pin && size <= available && cpus.front() >= 0;
   for (int w = 0; w < size; ++w) {
-    impl_->cpus.push_back(options.pin ? cpus[static_cast<std::size_t>(w % available)] : -1);
+    impl_->workers[static_cast<std::size_t>(w)].cpu =
+        options.pin ? cpus[static_cast<std::size_t>(w % available)] : -1;
   }
   impl_->start();
 }
@@ -247,7 +271,9 @@ ThreadPool::ThreadPool(int threads, ThreadPoolOptions options) {
 ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::size() const { return static_cast<int>(impl_->workers.size()); }
-int ThreadPool::cpu_of(int worker) const { return impl_->cpus.at(static_cast<std::size_t>(worker)); }
+int ThreadPool::cpu_of(int worker) const {
+  return impl_->workers.at(static_cast<std::size_t>(worker)).cpu.load(std::memory_order_relaxed);
+}
 
 void ThreadPool::run(Body body, void* context, Index count, Index grain) {
   if (count <= 0) return;

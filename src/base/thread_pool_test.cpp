@@ -122,6 +122,31 @@ TEST(ThreadPool, WorkersArePinnedToTheirCpu) {
   EXPECT_EQ(ThreadPool(1, {.pin = false}).cpu_of(0), -1);
 }
 
+// The caller is put on a worker's CPU, as a scheduler may: the two must not share it.
+TEST(ThreadPool, AWorkerMakesRoomForTheCallerOnItsCpu) {
+  ThreadPool pool(0);
+  if (pool.size() < 2) GTEST_SKIP() << "one CPU";
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (int worker = 1; worker < pool.size(); ++worker) {
+    const int cpu = pool.cpu_of(worker);
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(static_cast<unsigned>(cpu), &here);
+    ASSERT_EQ(sched_setaffinity(0, sizeof here, &here), 0);
+    pool.parallel_for(1000, [&](Index, Index, int part) {
+      if (part > 0) {
+        EXPECT_NE(sched_getcpu(), cpu);
+      }
+    });
+    std::set<int> cpus;
+    for (int each = 0; each < pool.size(); ++each) cpus.insert(pool.cpu_of(each));
+    EXPECT_EQ(static_cast<int>(cpus.size()), pool.size());
+    EXPECT_EQ(pool.cpu_of(0), cpu);
+  }
+  EXPECT_EQ(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+}
+
 TEST(ThreadPool, SumsAreVisibleToTheCallerAfterManyRounds) {
   ThreadPool pool(4);
   std::vector<Index> partial(4);  // plain memory: a missing fence is a race that the thread sanitizer sees

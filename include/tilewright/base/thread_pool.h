@@ -13,7 +13,7 @@ namespace tilewright {
 struct ThreadPoolOptions {
   int spin_us =
       50;           // how long an idle worker polls before it sleeps; 0 when there are more threads than CPUs
-  bool pin = true;  // bind worker i to the i-th CPU the process may use
+  bool pin = true;  // bind worker i to the i-th CPU the process may use, and elsewhere when a caller is there
   friend bool operator==(const ThreadPoolOptions&, const ThreadPoolOptions&) = default;
 };
 
@@ -33,7 +33,8 @@ class ThreadPool {
   using PlainBody = void (*)(void* context, Index begin, Index end);
 
   // 0 threads: one for each CPU in the affinity mask. The calling thread takes part as worker 0, so `threads
-  // - 1` are started; it is not pinned, its owner decides that. Throws Error where the
+  // - 1` are started; it is not pinned, its owner decides that, and a worker whose CPU it runs on
+  // makes room. Throws Error where the
   // count is below 0 or over kMostThreads, and where the system does not start so many.
   explicit ThreadPool(int threads = 0, ThreadPoolOptions options = {});
   ~ThreadPool();
@@ -41,7 +42,7 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const;              // threads, the calling one among them
-  int cpu_of(int worker) const;  // the CPU meant for it, -1 without pinning
+  int cpu_of(int worker) const;  // the CPU meant for it now, -1 without pinning
 
   // Runs f(begin, end, worker) over parts of [0, count) and returns when all are done. grain 0: one
   // contiguous part for each worker; otherwise workers take parts of `grain` as they become free. Each index
