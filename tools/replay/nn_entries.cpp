@@ -39,8 +39,10 @@ std::vector<ProgramRecord> record_step(const std::string& name, const nn::GPT2Co
       [&](const State& s, const Tensor& in, const Tensor& out, const Tensor& rate_of_step,
           const Tensor& key_of_step) {
         const auto loss = [&](const nn::GPT2& m) {
-          return nn::gpt2_loss(nn::cast_tree(m, DType::bf16), in, out, config.heads,
-                               nn::Dropout(key_of_step, 0.2));
+          const nn::GPT2 narrow = nn::cast_tree(m, DType::bf16);
+          return config.vocabulary > 50000
+                     ? nn::gpt2_loss(narrow, in, out, config.heads)
+                     : nn::gpt2_loss(narrow, in, out, config.heads, nn::Dropout(key_of_step, 0.2));
         };
         const auto [value, gradient] = value_and_grad(loss)(s.model);
         const auto [clipped, norm] = nn::clip_by_global_norm(gradient, 1);
@@ -64,9 +66,11 @@ std::vector<CorpusEntry> nn_entries() {
       .vocabulary = 65, .context = 64, .width = 64, .layers = 2, .heads = 2, .bias = false};
   const nn::GPT2Config characters{
       .vocabulary = 65, .context = 256, .width = 384, .layers = 6, .heads = 6, .bias = false};
+  const nn::GPT2Config gpt2{.vocabulary = 50304};
   std::vector<CorpusEntry> out;
   for (const auto& [name, config, rows] :
-       {std::tuple{"nn/gpt2_training_step dropout layers=6 B64 bf16", characters, Index{64}},
+       {std::tuple{"nn/gpt2_training_step layers=12 B32 bf16", gpt2, Index{32}},
+        std::tuple{"nn/gpt2_training_step dropout layers=6 B64 bf16", characters, Index{64}},
         std::tuple{"nn/gpt2_training_step dropout layers=2 B4 bf16", small, Index{4}}})
     out.push_back({.name = name,
                    .record = [name = std::string(name), config,

@@ -17,6 +17,7 @@
 #include <numeric>
 #include <optional>
 #include <queue>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -42,6 +43,7 @@ class Overwriter {
   Overwriter(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants)
       : plan_(plan), variants_(variants), memory_(plan.buffers.size()) {
     std::iota(memory_.begin(), memory_.end(), 0);
+    look_at_steps();
   }
 
   void merge_copied_temporaries() {
@@ -148,13 +150,12 @@ class Overwriter {
     };
     const auto used = [&](int b, std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i)
-        if (uses_of(plan_.steps[i], plan_).count(b)) return true;
+        if (uses_[i].count(b)) return true;
       return false;
     };
     std::vector<std::pair<int, int>> out;
-    const std::map<int, StepUse> here = uses_of(plan_.steps[s], plan_);
-    for (const auto& [a, read] : here)
-      for (const auto& [b, written] : here) {
+    for (const auto& [a, read] : uses_[s])
+      for (const auto& [b, written] : uses_[s]) {
         const PlanBuffer &from = plan_.buffers[place(a)], &to = plan_.buffers[place(b)];
         if (a == b || read.written || written.read || !large(a) || !large(b)) continue;
         if (from.dtype == to.dtype && from.elements == to.elements && !used(b, 0, s) &&
@@ -191,6 +192,7 @@ class Overwriter {
     if (a.role != PlanBuffer::Role::temporary || a.dtype != b.dtype || a.elements != b.elements) return false;
     if (lay(to, {from}).is_there()) return false;
     plan_.steps = with_buffer(std::move(plan_.steps), from, to);
+    look_at_steps();
     return true;
   }
 
@@ -198,19 +200,22 @@ class Overwriter {
   // elsewhere.
   std::vector<int> fitting(int input) const {
     const int from = buffer(PlanBuffer::Role::input, input);
+    std::set<int> written;  // by a step that reads the input
+    for (const std::map<int, StepUse>& uses : uses_) {
+      if (!uses.count(from)) continue;
+      for (const auto& [b, use] : uses)
+        if (use.written) written.insert(b);
+    }
+    std::vector<int> takers(memory_.size(), 0);
+    for (int m : memory_) ++takers[place(m)];
     std::vector<int> first, others;
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
       const PlanBuffer& to = plan_.buffers[b];
       const PlanBuffer& of = plan_.buffers[place(from)];
-      const bool taken = std::count(memory_.begin(), memory_.end(), static_cast<int>(b)) > 1;
-      if (to.role != PlanBuffer::Role::output || taken || to.dtype != of.dtype || to.elements != of.elements)
+      if (to.role != PlanBuffer::Role::output || takers[b] > 1 || to.dtype != of.dtype ||
+          to.elements != of.elements)
         continue;
-      const bool together = std::any_of(plan_.steps.begin(), plan_.steps.end(), [&](const PlanStep& step) {
-        const std::map<int, StepUse> used = uses_of(step, plan_);
-        const auto writes = used.find(static_cast<int>(b));
-        return used.count(from) > 0 && writes != used.end() && writes->second.written;
-      });
-      (together ? first : others).push_back(to.position);
+      (written.count(static_cast<int>(b)) ? first : others).push_back(to.position);
     }
     first.insert(first.end(), others.begin(), others.end());
     return first;
@@ -227,7 +232,7 @@ class Overwriter {
   Obstacle lay(int output, const std::vector<int>& inputs) {
     const auto is_input = [&](int b) { return std::find(inputs.begin(), inputs.end(), b) != inputs.end(); };
     std::vector<std::size_t> steps;  // all but copies of the input to itself
-    std::vector<std::map<int, StepUse>> used;
+    std::vector<const std::map<int, StepUse>*> used;
     std::vector<std::size_t> readers, writers;  // of the input and of the output: places in `steps`
     std::vector<std::size_t> makers, users;  // what writes the input, as of a temporary; what uses the output
     std::vector<std::pair<std::size_t, std::vector<int>>> merged;  // step, views
@@ -238,12 +243,14 @@ class Overwriter {
         copied = true;
         continue;
       }
-      used.push_back(uses_of(step, plan_));
-      const bool writes = used.back().count(output) && used.back()[output].written;
+      const std::map<int, StepUse>& uses = uses_[s];
+      used.push_back(&uses);
+      const auto to_output = uses.find(output);
+      const bool writes = to_output != uses.end() && to_output->second.written;
       const auto of_inputs = [&](bool StepUse::* how) {
         return std::any_of(inputs.begin(), inputs.end(), [&](int i) {
-          const auto use = used.back().find(i);
-          return use != used.back().end() && use->second.*how;
+          const auto use = uses.find(i);
+          return use != uses.end() && use->second.*how;
         });
       };
       const bool reads = of_inputs(&StepUse::read);
@@ -252,7 +259,7 @@ class Overwriter {
         if (copied) return {"what is copied is written again behind the copy"};
         makers.push_back(steps.size());
       }
-      if (used.back().count(output)) users.push_back(steps.size());
+      if (to_output != uses.end()) users.push_back(steps.size());
       if (reads) readers.push_back(steps.size());
       if (writes) writers.push_back(steps.size());
       steps.push_back(s);
@@ -267,21 +274,41 @@ class Overwriter {
     const std::optional<std::vector<std::size_t>> order =
         in_order(used, {{readers, writers}, {makers, users}});
     if (!order) return late_reader(steps, readers, writers);
-    std::vector<PlanStep> ordered;
-    ordered.reserve(order->size());
     std::vector<std::size_t> chosen;
     chosen.reserve(order->size());
     for (std::size_t i : *order) chosen.push_back(steps[i]);
-    const bool moved = !std::is_sorted(chosen.begin(), chosen.end());
-    for (std::size_t s : chosen) ordered.push_back(plan_.steps[s]);
-    if (moved)
+    if (!std::is_sorted(chosen.begin(), chosen.end())) {
+      std::vector<PlanStep> ordered;
+      ordered.reserve(chosen.size());
+      for (std::size_t s : chosen) ordered.push_back(plan_.steps[s]);
       if (Obstacle found = growth(ordered, output); found.is_there()) return found;
-    for (const auto& [s, views] : merged) {
-      const auto at = std::find(chosen.begin(), chosen.end(), s) - chosen.begin();
-      merge(ordered[static_cast<std::size_t>(at)], views);
     }
-    plan_.steps = std::move(ordered);
+    for (const auto& [s, views] : merged) {
+      merge(plan_.steps[s], views);
+      uses_[s] = uses_of(plan_.steps[s], plan_);
+    }
+    keep_steps(chosen);
     return {};
+  }
+
+  void look_at_steps() {
+    uses_.clear();
+    uses_.reserve(plan_.steps.size());
+    for (const PlanStep& step : plan_.steps) uses_.push_back(uses_of(step, plan_));
+  }
+
+  // The steps at these places, in this order, and no others.
+  void keep_steps(const std::vector<std::size_t>& chosen) {
+    std::vector<PlanStep> steps;
+    std::vector<std::map<int, StepUse>> uses;
+    steps.reserve(chosen.size());
+    uses.reserve(chosen.size());
+    for (std::size_t s : chosen) {
+      steps.push_back(std::move(plan_.steps[s]));
+      uses.push_back(std::move(uses_[s]));
+    }
+    plan_.steps = std::move(steps);
+    uses_ = std::move(uses);
   }
 
   const std::string& kernel_name(const PlanStep& step) const {
@@ -320,10 +347,22 @@ class Overwriter {
   // Steps that come before other ones.
   using Before = std::pair<std::vector<std::size_t>, std::vector<std::size_t>>;
 
+  static bool stand_so(const Before& wanted) {
+    for (std::size_t a : wanted.first)
+      for (std::size_t b : wanted.second)
+        if (a > b) return false;
+    return true;
+  }
+
   // The order of steps that is nearest to the one there is: what meets in memory stays as it stood, but
   // what is wanted earlier comes earlier. Nothing where there is none.
-  std::optional<std::vector<std::size_t>> in_order(const std::vector<std::map<int, StepUse>>& used,
+  std::optional<std::vector<std::size_t>> in_order(const std::vector<const std::map<int, StepUse>*>& used,
                                                    const std::vector<Before>& wanted) const {
+    if (std::all_of(wanted.begin(), wanted.end(), stand_so)) {
+      std::vector<std::size_t> as_it_is(used.size());
+      std::iota(as_it_is.begin(), as_it_is.end(), std::size_t{0});
+      return as_it_is;
+    }
     std::vector<std::vector<std::size_t>> later(used.size());
     std::vector<int> waits(used.size(), 0);
     const auto before = [&](std::size_t a, std::size_t b) {
@@ -336,7 +375,7 @@ class Overwriter {
     };
     std::map<int, Seen> seen;
     for (std::size_t s = 0; s < used.size(); ++s)
-      for (const auto& [b, use] : used[s]) {
+      for (const auto& [b, use] : *used[s]) {
         Seen& at = seen[memory_[place(b)]];
         if (at.writer && *at.writer != s) before(*at.writer, s);
         if (!use.written) {
@@ -396,7 +435,8 @@ class Overwriter {
 
   Plan& plan_;
   std::vector<std::vector<tile::Kernel>>& variants_;
-  std::vector<int> memory_;  // of each buffer: the buffer whose memory it is
+  std::vector<int> memory_;                   // of each buffer: the buffer whose memory it is
+  std::vector<std::map<int, StepUse>> uses_;  // of each step
 };
 
 }  // namespace
