@@ -133,8 +133,8 @@ void LoopAnalysis::trim_axis(int axis, Amount* count) {
     common = &*b;
   }
   if (!common) return;
-  const std::string start = common->start, extent = common->extent;
-  *count = {0, limit_variable(start, extent, part_.loop->shape[static_cast<std::size_t>(axis)])};
+  const Amount start = common->start, extent = common->extent;
+  *count = Amount::named(limit_variable(start, extent, part_.loop->shape[static_cast<std::size_t>(axis)]));
   for (int i : part_.instrs)
     std::erase_if(node(i).access.bounds, [&](const AccessBound& b) {
       return b.loop_axis == axis && b.start == start && b.extent == extent;
@@ -142,9 +142,11 @@ void LoopAnalysis::trim_axis(int axis, Amount* count) {
 }
 
 // The name of a printed variable: the number of elements from `from` to `to`, at most `most`.
-std::string LoopAnalysis::limit_variable(const std::string& from, const std::string& to, Index most) {
+std::string LoopAnalysis::limit_variable(const Amount& from, const Amount& to, Index most) {
   k_.include("tw_cpu/masked.h");
-  const std::string distance = from == "0" ? to : to == "0" ? "-" + from : fmt::format("{} - {}", to, from);
+  const std::string distance = from.is(0) ? to.str()
+                               : to.is(0) ? "-" + from.str()
+                                          : fmt::format("{} - {}", to.str(), from.str());
   std::string& variable = limits_[fmt::format("limit({}, {})", distance, most)];
   if (variable.empty()) {
     variable = k_.names.unique("inside");
@@ -158,16 +160,17 @@ LoopWindow LoopAnalysis::window_of(const Access& access) {
   for (const AccessBound& b : access.bounds) {
     if (b.loop_axis == shape_.vec) {
       if (b.may_end_early) w.end = limit_variable(b.start, b.extent, shape_.vec_count);
-      if (b.may_be_negative) w.begin = limit_variable(b.start, "0", shape_.vec_count);
+      if (b.may_be_negative) w.begin = limit_variable(b.start, 0, shape_.vec_count);
       continue;
     }
     const bool walks = b.loop_axis >= 0;
-    const std::string from_start = b.start == "0" ? "" : b.start + " + ";
-    w.row_conditions.push_back(
-        inside_text(walks ? from_start + row_ : b.start, b.extent, b.may_be_negative, b.may_end_early));
-    if (b.may_be_negative) w.all_rows.push_back(fmt::format("{} >= 0", b.start));
+    const auto behind_start = [&](const Amount& rows) { return Sum().add(b.start).add(rows).total().str(); };
+    w.row_conditions.push_back(inside_text(walks ? behind_start(Amount::named(row_)) : b.start.str(),
+                                           b.extent.str(), b.may_be_negative, b.may_end_early));
+    if (b.may_be_negative) w.all_rows.push_back(fmt::format("{} >= 0", b.start.str()));
     if (b.may_end_early)
-      w.all_rows.push_back(fmt::format("{}{} <= {}", from_start, walks ? other_count_.str() : "1", b.extent));
+      w.all_rows.push_back(
+          fmt::format("{} <= {}", behind_start(walks ? other_count_ : Amount(1)), b.extent.str()));
   }
   return w;
 }

@@ -14,7 +14,7 @@ class LoopAnalysis : LoopParts {
  private:
   void analyse_access(int i);
   void trim_axis(int axis, Amount* count);
-  std::string limit_variable(const std::string& from, const std::string& to, Index most);
+  std::string limit_variable(const Amount& from, const Amount& to, Index most);
   Window window_of(const Access& access);
   void choose_in_place();
   bool fits_in_place(int i) const;

@@ -126,19 +126,19 @@ void LoopBody::print_store(int i, Pass& pass) {
 std::string LoopBody::offsets_text(int i, std::size_t first, int copy, Pass& pass) {
   const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(instr(i).op->param)];
   const int walked = lanes_.walked_index(i);
-  std::vector<std::string> indices;
+  std::vector<Amount> indices;
   bool vector = walked >= 0;
   for (std::size_t d = 0; d < view.extents.size(); ++d) {
     const printer::Ref& index = instr(i).operands[first + d];
     if (static_cast<int>(first + d) == walked) {
-      indices.push_back("(" + expressions_.first_text(index, copy, pass) + ")");
+      indices.push_back(Amount::named("(" + expressions_.first_text(index, copy, pass) + ")"));
       continue;
     }
     const Term t = expressions_.term(index, copy, pass);
     vector = vector || t.form == Form::vector;
-    indices.push_back(t.text);
+    indices.push_back(amount_of(t));
   }
-  const std::string sum = element_offset(k_, view, indices);
+  const std::string sum = element_offset(k_, view, indices).str();
   return vector ? sum : fmt::format("vi64({})", sum);
 }
 

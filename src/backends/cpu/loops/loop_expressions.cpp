@@ -29,13 +29,15 @@ Term LoopExpressions::term(const printer::Ref& ref, int copy, Pass& pass) {
   Term t{.dtype = dtype_of(ref)};
   if (ref.is_scalar()) {
     t.text = k_.scalar(ref.scalar);
+    t.number = k_.read(ref.scalar).number;
   } else {
     const Node& n = node(ref.instr);
     t.form = n.along_vec ? Form::vector : Form::scalar;
     if (n.in_place) return operation(ref.instr, copy, pass);
     t.text = n.along_vec ? copy_name(n.text, copy, pass) : n.text;
+    t.number = n.number;
+    t.is_simple = !n.number || !has_sign(t.dtype, *n.number);
   }
-  t.is_simple = t.text[0] != '-';
   return t;
 }
 
@@ -119,13 +121,14 @@ void LoopExpressions::add_first(const printer::Ref& ref, Sum& sum, Pass& pass) {
   const printer::Ref& counting = i.operands[right ? 1 : 0];
   const Term base = term(i.operands[right ? 0 : 1], 0, pass);
   add_first(counting, sum, pass);
-  sum.add(base.is_simple ? base.text : "(" + base.text + ")", {applies(i, Prim::sub) ? -1 : 1, ""});
+  sum.add(base.number ? amount_of(base) : Amount::named(amount_of(base).factor()),
+          applies(i, Prim::sub) ? -1 : 1);
 }
 
 std::string LoopExpressions::first_text(const printer::Ref& ref, int copy, Pass& pass) {
   Sum sum;
   add_first(ref, sum, pass);
-  return sum.add(at(pass, copy)).text();
+  return sum.add(Amount::expression(at(pass, copy))).total().str();
 }
 
 // The mask that a comparison of lane counts is.

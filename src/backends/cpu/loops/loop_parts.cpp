@@ -16,8 +16,8 @@ LoopState::LoopState(KernelText& kernel, LoopPart loop_part, RowWalk row_walk)
       part(std::move(loop_part)),
       shape(choose_shape(kernel, part)),
       nodes(part.loop->body.size()),
-      vec_count{shape.vec_count, ""},
-      other_count{shape.other_count, ""},
+      vec_count(shape.vec_count),
+      other_count(shape.other_count),
       walk(std::move(row_walk)) {
   if (part.loop->shape.size() == 1) {
     vec = "i";
@@ -87,10 +87,10 @@ bool LoopParts::is_accumulating(const Instr& i) {
 }
 
 // The offset of this row's element of an access that does not change along the vectors' axis.
-std::string LoopParts::row_element(const Node& n) const {
+Amount LoopParts::row_element(const Node& n) const {
   Sum sum;
-  if (shape_.other >= 0) sum.add(row_, n.access.stride[shape_.other]);
-  return sum.or_zero();
+  if (shape_.other >= 0) sum.add(Amount::named(row_), n.access.stride[shape_.other]);
+  return sum.total();
 }
 
 bool LoopParts::is_in_blocks(int i) const {

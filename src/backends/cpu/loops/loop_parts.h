@@ -21,14 +21,15 @@ struct LoopWindow {
 };
 struct LoopNode {
   bool along_vec = false, along_other = false;  // what its value changes with
-  std::string text;       // scalar: the expression or name; vector: the name, before the copy's number
-  std::string total;      // of a sum in blocks: the f64 that these are added to
-  int uses = 0;           // by instructions of this part
-  int consumer = -1;      // the one instruction that uses it
-  int operations = 1;     // in its expression, with what is written inside it
-  bool in_place = false;  // written inside its consumer's expression instead of having a name
-  bool in_mad = false;    // inside a multiply-add, whose product it is
-  bool needed = false;    // someone reads its lanes, not only where they begin to count
+  std::string text;  // scalar: the expression or name; vector: the name, before the copy's number
+  std::optional<tile::Number> number;  // scalar: whose literal the text is
+  std::string total;                   // of a sum in blocks: the f64 that these are added to
+  int uses = 0;                        // by instructions of this part
+  int consumer = -1;                   // the one instruction that uses it
+  int operations = 1;                  // in its expression, with what is written inside it
+  bool in_place = false;               // written inside its consumer's expression instead of having a name
+  bool in_mad = false;                 // inside a multiply-add, whose product it is
+  bool needed = false;                 // someone reads its lanes, not only where they begin to count
   Access access;
   std::string base;     // pointer to the access' first element
   std::string pointer;  // to the row's first element
@@ -99,7 +100,7 @@ class LoopParts {
   bool has_blocks() const;
   std::string mask(const Node& n, Pass& pass);
   std::string count_mask(Pass& pass);
-  std::string row_element(const Node& n) const;
+  Amount row_element(const Node& n) const;
 
   KernelText& k_;
   LoopPart& part_;

@@ -22,8 +22,8 @@ void LoopPointers::declare_pointers() {
     has_vectors_ = has_vectors_ || node(i).along_vec;
     if (!is_access(instr(i))) continue;
     Node& n = node(i);
-    n.base = n.pointer = n.access.pointer;
-    if (n.base.find(' ') == std::string::npos) continue;
+    n.base = n.pointer = n.access.pointer();
+    if (n.access.offset.is(0)) continue;
     std::string& variable = pointers_[n.base];
     if (variable.empty()) {
       variable = k_.names.unique(n.access.name + "_at");
@@ -43,7 +43,7 @@ void LoopPointers::declare_prefetches() {
     std::string& variable = ahead_pointers_.emplace_back();
     if (!access.stride[0].is(1)) continue;
     variable = k_.names.unique(access.name + "_next");
-    k_.code.line("const {}* {} = {} + {};", memory_type(access.dtype), variable, access.pointer,
+    k_.code.line("const {}* {} = {} + {};", memory_type(access.dtype), variable, access.pointer(),
                  distance_ahead(k_, *each.load->op) + each.first * shape_.vec_count / 4);
   }
 }
@@ -73,11 +73,14 @@ void LoopPointers::declare_rows(Which which) {
 void LoopPointers::declare_row(int i, std::set<std::string>& declared) {
   Node& n = node(i);
   if (shape_.other >= 0 && !n.access.stride[shape_.other].is(0)) {
-    Sum sum;
-    sum.add(n.base).add(row_, n.access.stride[shape_.other]);
-    std::string& variable = pointers_[sum.text()];
+    const std::string row = Sum()
+                                .add(Amount::named(n.base))
+                                .add(Amount::named(row_), n.access.stride[shape_.other])
+                                .total()
+                                .str();
+    std::string& variable = pointers_[row];
     if (variable.empty()) variable = k_.names.unique(n.access.name + "_row");
-    if (declared.insert(sum.text()).second) k_.code.line("auto* {} = {};", variable, sum.text());
+    if (declared.insert(row).second) k_.code.line("auto* {} = {};", variable, row);
     n.pointer = variable;
   }
   if (!n.window.row_conditions.empty()) {

@@ -184,8 +184,8 @@ void LoopReductions::print_kept_scalar(int i, const std::string& value) {
   if (instr.kind == Instr::Kind::reduce) axes.erase(axes.begin() + instr.op->axis);
   const Access to = buffer_access(k_, instr.value, axes);
   Sum offset;
-  if (shape_.other >= 0) offset.add(row_, to.stride[shape_.other]);
-  k_.code.add(write_element(type.dtype, to.pointer, offset.or_zero(), text));
+  if (shape_.other >= 0) offset.add(Amount::named(row_), to.stride[shape_.other]);
+  k_.code.add(write_element(type.dtype, to.base, offset.total(), text));
 }
 
 void LoopReductions::print_scan(int i, Pass& pass) {

@@ -18,11 +18,13 @@ void LoopUniform::print_uniform(bool along_other) {
     const Instr& instr = this->instr(i);
     const DType dtype = k_.kernel.type(instr.value).dtype;
     if (instr.op && instr.kind == Instr::Kind::compute && instr.op->kind == OpKind::constant) {
-      n.text = literal(dtype, instr.op->number);
+      n.number = instr.op->number;
+      n.text = literal(dtype, *n.number);
       continue;
     }
     if (instr.op && instr.kind == Instr::Kind::compute && instr.op->kind == OpKind::arange) {
-      n.text = along_other ? row_ : "0";
+      if (!along_other) n.number = tile::Number{};
+      n.text = along_other ? row_ : literal(dtype, *n.number);
       continue;
     }
     const std::string text = uniform_text(i);
@@ -54,10 +56,10 @@ std::string LoopUniform::uniform_text(int i) {
     case OpKind::gather: {
       const tile::Op& op = *instr.op;
       const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(op.param)];
-      std::vector<std::string> indices;
+      std::vector<Amount> indices;
       indices.reserve(view.extents.size());
       for (std::size_t d = 0; d < view.extents.size(); ++d)
-        indices.push_back(expressions_.term(instr.operands[d], 0, none).text);
+        indices.push_back(amount_of(expressions_.term(instr.operands[d], 0, none)));
       std::string element = read_element(view.dtype, k_.views[static_cast<std::size_t>(op.param)],
                                          element_offset(k_, view, indices));
       if (!op.masked) return element;
@@ -92,16 +94,16 @@ void LoopUniform::print_uniform_effect(int i) {
     statement = write_element(n.access.dtype, n.base, row_element(n), value.text);
   } else {
     const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(op.param)];
-    std::vector<std::string> indices;
+    std::vector<Amount> indices;
     indices.reserve(view.extents.size());
     for (std::size_t d = 0; d < view.extents.size(); ++d)
-      indices.push_back(expressions_.term(instr.operands[1 + d], 0, none).text);
+      indices.push_back(amount_of(expressions_.term(instr.operands[1 + d], 0, none)));
     if (op.masked) conditions.push_back(expressions_.term(instr.operands.back(), 0, none).text);
     const std::string& base = k_.views[static_cast<std::size_t>(op.param)];
-    const std::string offset = element_offset(k_, view, indices);
+    const Amount offset = element_offset(k_, view, indices);
     if (op.kind == OpKind::atomic_add) k_.include("tw_cpu/strided.h");
     statement = op.kind == OpKind::scatter ? write_element(view.dtype, base, offset, value.text)
-                                           : fmt::format("atomic_add({} + {}, {}({}));", base, offset,
+                                           : fmt::format("atomic_add({} + {}, {}({}));", base, offset.str(),
                                                          scalar_type(view.dtype), value.text);
   }
   if (conditions.empty())

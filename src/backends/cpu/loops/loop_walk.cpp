@@ -13,11 +13,11 @@ std::pair<std::string, std::string> LoopWalk::open_blocks(const Amount& begin, c
                                                           bool backwards) {
   const std::string block = k_.names.unique("block");
   if (backwards)
-    k_.code.open("for (i64 {0} = {1}; {0} >= 0; {0} -= {2})", block, (end.value - 1) / span * span, span);
+    k_.code.open("for (i64 {0} = {1}; {0} >= 0; {0} -= {2})", block, (*end.number() - 1) / span * span, span);
   else
     k_.code.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", block, begin.str(), end.str(), span);
   const std::string next = fmt::format("{} + {}", block, span);
-  if (begin.is_number() && end.is_number() && (end.value - begin.value) % span == 0) return {block, next};
+  if (begin.number() && end.number() && (*end.number() - *begin.number()) % span == 0) return {block, next};
   const std::string variable = k_.names.unique("block_end");
   k_.code.line("const i64 {} = min<i64>({}, {});", variable, next, end.str());
   return {block, variable};
@@ -47,7 +47,7 @@ void LoopWalk::print_columns_outside() {
     const bool blocks = has_blocks();
     std::pair<std::string, std::string> part{"0", other_count_.str()};
     if (blocks) {
-      part = open_blocks({}, other_count_, kChainOfBlock, /*backwards=*/false);
+      part = open_blocks(0, other_count_, kChainOfBlock, /*backwards=*/false);
       reductions_.declare_block_sums(pass);
     }
     k_.code.open("for (i64 {0} = {1}; {0} < {2}; ++{0})", row_, part.first, part.second);
@@ -80,7 +80,7 @@ Index LoopWalk::streams_apart(const Amount& whole) const {
 
 // Whether a loop that should go backwards can: the number of its steps is known, and their order is free.
 bool LoopWalk::goes_backwards(const Amount& whole) const {
-  if (!walk_.backwards || !whole.is_number()) return false;
+  if (!walk_.backwards || !whole.number()) return false;
   return std::none_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) {
     const Instr& in = instr(i);
     const bool finds_first =
@@ -97,15 +97,15 @@ void LoopWalk::print_along_vec(const std::function<void(Pass&)>& body) {
   if (!whole.is(0)) {
     Pass pass{.copies = shape_.copies, .apart = streams_apart(whole), .index = vec_, .steps = vec_};
     const Index advance = pass.apart > 0 ? k_.lanes : step;
-    const Amount end = pass.apart > 0 ? Amount{pass.apart, ""} : whole;
+    const Amount end = pass.apart > 0 ? Amount(pass.apart) : whole;
     const bool backwards = goes_backwards(whole);
     std::pair<std::string, std::string> part{"0", end.str()};
     if (blocks) {
-      part = open_blocks({}, end, kChainOfBlock * advance, backwards);
+      part = open_blocks(0, end, kChainOfBlock * advance, backwards);
       reductions_.declare_block_sums(pass);
     }
     if (backwards) {
-      const Index last = end.value - advance;
+      const Index last = *end.number() - advance;
       pass.steps = fmt::format("({} - {})", last, vec_);
       const std::string from = blocks ? fmt::format("{} - {}", part.second, advance) : int_text(last);
       k_.code.open("for (i64 {0} = {1}; {0} >= {2}; {0} -= {3})", vec_, from, part.first, advance);
@@ -147,7 +147,7 @@ Amount LoopWalk::whole_vectors() {
       for (const std::string& c : n.window.all_rows) add(conditions, c);
   }
   if (ends.empty() && conditions.empty() && vec_count_.is(shape_.vec_count))
-    return {shape_.vec_count / step * step, ""};
+    return shape_.vec_count / step * step;
   if (ends.empty() || !vec_count_.is(shape_.vec_count)) add(ends, vec_count_.str());
   std::string least = ends[0];
   for (std::size_t i = 1; i < ends.size(); ++i) least = fmt::format("min({}, {})", least, ends[i]);
@@ -155,7 +155,7 @@ Amount LoopWalk::whole_vectors() {
   if (!conditions.empty()) text = fmt::format("{} ? {} : 0", fmt::join(conditions, " && "), text);
   const std::string variable = k_.names.unique("whole");
   k_.code.line("const i64 {} = {};", variable, text);
-  return {0, variable};
+  return Amount::named(variable);
 }
 
 }  // namespace tilewright::cpu

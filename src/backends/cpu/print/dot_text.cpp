@@ -62,26 +62,25 @@ Index room_bytes(const Kernel& kernel, const Op& op, int lanes) {
   return round_up(b.shape[1], width) * (round_up(words, Index{lanes}) + 1) * word;
 }
 
-bool is_number(const std::string& text) { return text.find_first_not_of("0123456789") == std::string::npos; }
-
 // One operand as a DotOperand: `outer` is the axis of a's rows or b's columns.
 struct OperandText {
   std::string at;
-  std::string stride[2], count[2];  // by axis of the tile
+  Amount stride[2], count[2];  // by axis of the tile
   // Its type, with what of its block is a number here.
   std::string type(std::string_view element, int outer) const {
-    const std::string &inner_stride = stride[1 - outer], &rows = count[outer];
-    const std::string_view neighbours = inner_stride == "1"       ? "together"
-                                        : is_number(inner_stride) ? "apart"
-                                                                  : "asked";
-    const bool counted = is_number(rows) && rows != "0";
-    if (neighbours == "asked" && !counted) return fmt::format("DotOperand<{}>", element);
-    return fmt::format("DotOperand<{}, Neighbours::{}{}>", element, neighbours, counted ? ", " + rows : "");
+    const Amount &inner_stride = stride[1 - outer], &rows = count[outer];
+    const bool counted = rows.number() && !rows.is(0);
+    if (!inner_stride.number() && !counted) return fmt::format("DotOperand<{}>", element);
+    return fmt::format("DotOperand<{}, Neighbours::{}{}>", element,
+                       inner_stride.is(1)      ? "together"
+                       : inner_stride.number() ? "apart"
+                                               : "asked",
+                       counted ? ", " + rows.str() : "");
   }
   std::string braces(int outer) const {
     const int inner = 1 - outer;
-    return fmt::format("{{{}, {}, {}, {}, {}}}", at, stride[outer], stride[inner], count[outer],
-                       count[inner]);
+    return fmt::format("{{{}, {}, {}, {}, {}}}", at, stride[outer].str(), stride[inner].str(),
+                       count[outer].str(), count[inner].str());
   }
 };
 
@@ -91,8 +90,8 @@ OperandText from_buffer(const KernelText& k, ValueId v) {
   OperandText text{.at = buffer.name};
   for (const int axis : {0, 1}) {
     const auto i = static_cast<std::size_t>(axis);
-    text.stride[axis] = int_text(buffer.strides[i] == 0 ? 1 : buffer.strides[i]);
-    text.count[axis] = int_text(type.shape[i]);
+    text.stride[axis] = buffer.strides[i] == 0 ? 1 : buffer.strides[i];
+    text.count[axis] = type.shape[i];
   }
   return text;
 }
@@ -100,19 +99,19 @@ OperandText from_buffer(const KernelText& k, ValueId v) {
 OperandText from_view(const KernelText& k, const Op& load) {
   const TileType& type = k.kernel.type(load.results[0]);
   const Access access = view_access(k, load, {0, 1}, type.shape, type.shape);
-  OperandText text{.at = access.pointer};
+  OperandText text{.at = access.pointer()};
   for (const int axis : {0, 1}) {
-    text.stride[axis] = access.stride[axis].str();
-    text.count[axis] = int_text(type.shape[static_cast<std::size_t>(axis)]);
+    text.stride[axis] = access.stride[axis];
+    text.count[axis] = type.shape[static_cast<std::size_t>(axis)];
   }
   for (const AccessBound& bound : access.bounds) {
     if (!bound.may_end_early) continue;
     // A coordinate that the block does not walk may lie outside with all of the block.
-    if (bound.loop_axis < 0)
-      text.count[0] = fmt::format("{} < {} ? {} : 0", bound.start, bound.extent, text.count[0]);
-    else
-      text.count[bound.loop_axis] =
-          fmt::format("at_most<i64>({}, {} - {})", text.count[bound.loop_axis], bound.extent, bound.start);
+    const std::string start = bound.start.str(), extent = bound.extent.str();
+    Amount& count = text.count[std::max(bound.loop_axis, 0)];
+    count = bound.loop_axis < 0
+                ? Amount::expression(fmt::format("{} < {} ? {} : 0", start, extent, count.str()))
+                : Amount::named(fmt::format("at_most<i64>({}, {} - {})", count.str(), extent, start));
   }
   return text;
 }
@@ -179,7 +178,7 @@ void print_dot(KernelText& k, const Op& op) {
   const Index depth = a.shape[1];
   // Rows and columns that do not exist are zeros too.
   const bool zeros = printer::is_zeros(k.definition(op.operands[2]));
-  const bool whole = text_a.count[0] == int_text(c.shape[0]) && text_b.count[1] == int_text(c.shape[1]);
+  const bool whole = text_a.count[0].is(c.shape[0]) && text_b.count[1].is(c.shape[1]);
   const bool starts = zeros && whole && form_of(k.kernel, op) == DotForm::packed;
   const Index stride = stride_in_place(k, op);
   if (zeros && !starts)

@@ -114,7 +114,7 @@ class FunctionText {
       if (f.extent.is_constant())
         known = known * ceil_div(f.extent.value, f.block);
       else
-        given = given * ((k_.dim(f.extent) + IndexText(f.block - 1)) / f.block);
+        given = given * ((IndexText(k_.dim(f.extent).str()) + IndexText(f.block - 1)) / f.block);
     }
     return known * given;
   }
@@ -138,7 +138,7 @@ class FunctionText {
     }
     tile::for_each_op(k_.kernel.body, [&](const Op& op) {
       if (op.kind == OpKind::program_id)
-        k_.set_literal(op.results[0], variables[static_cast<std::size_t>(op.param)]);
+        k_.set_variable(op.results[0], variables[static_cast<std::size_t>(op.param)]);
     });
   }
 

@@ -9,27 +9,10 @@ using tile::Op;
 using tile::OpKind;
 using tile::ValueId;
 
-Sum& Sum::add(const std::string& term, const Amount& factor) {
-  if (factor.is(0) || term == "0") return *this;
-  std::string product = term;
-  if (!factor.is(1)) product = term == "1" ? factor.str() : fmt::format("{} * {}", term, factor.str());
-  text_ += text_.empty() ? product : " + " + product;
-  return *this;
-}
-
-Amount stride_of(const KernelText& k, const tile::Dim& dim) {
-  return dim.is_constant() ? Amount{dim.value, ""} : Amount{0, k.dim(dim)};
-}
-
-std::string element_offset(const KernelText& k, const tile::ViewParam& view,
-                           const std::vector<std::string>& indices) {
+Amount element_offset(const KernelText& k, const tile::ViewParam& view, const std::vector<Amount>& indices) {
   Sum sum;
-  for (std::size_t d = 0; d < indices.size(); ++d) {
-    const Amount stride = stride_of(k, view.strides[d]);
-    const bool is_sum = indices[d].find(' ') != std::string::npos && !stride.is(1);
-    sum.add(is_sum ? "(" + indices[d] + ")" : indices[d], stride);
-  }
-  return sum.or_zero();
+  for (std::size_t d = 0; d < indices.size(); ++d) sum.add(indices[d], k.dim(view.strides[d]));
+  return sum.total();
 }
 
 namespace {
@@ -37,7 +20,7 @@ namespace {
 // Whether start … start + count - 1 may leave [0, extent).
 AccessBound make_bound(const KernelText& k, ValueId start, const tile::Dim& extent, int loop_axis,
                        Index count) {
-  AccessBound b{.loop_axis = loop_axis, .start = k.scalar(start), .extent = k.dim(extent)};
+  AccessBound b{.loop_axis = loop_axis, .start = k.amount(start), .extent = k.dim(extent)};
   const Range range = k.range(start);
   b.may_be_negative = range.low < 0;
   b.may_end_early = !extent.is_constant() || range.high >= kUnbounded || range.high + count > extent.value;
@@ -51,9 +34,9 @@ AccessBound make_bound(const KernelText& k, ValueId start, const tile::Dim& exte
 Access view_access(const KernelText& k, const Op& op, const std::vector<int>& axes,
                    const std::vector<Index>& shape, const std::vector<Index>& loop_shape) {
   const tile::ViewParam& view = k.kernel.views[static_cast<std::size_t>(op.param)];
-  Access a{.name = view.name, .dtype = view.dtype};
+  Access a{.base = k.views[static_cast<std::size_t>(op.param)], .name = view.name, .dtype = view.dtype};
   const std::size_t first = op.kind == OpKind::store ? 1 : 0;
-  std::vector<std::string> starts;
+  std::vector<Amount> starts;
   std::vector<int> walks(view.extents.size(), -1);
   std::vector<Index> counts(view.extents.size(), 1);
   for (std::size_t i = 0; i < op.tile_dims.size(); ++i) {
@@ -62,27 +45,27 @@ Access view_access(const KernelText& k, const Op& op, const std::vector<int>& ax
     if (axes[i] < 0) continue;
     walks[d] = axes[i];
     TW_CHECK(a.stride[axes[i]].is(0), "two tile axes walk one loop axis");
-    a.stride[axes[i]] = stride_of(k, view.strides[d]);
+    a.stride[axes[i]] = k.dim(view.strides[d]);
   }
   (void)loop_shape;
   for (std::size_t d = 0; d < view.extents.size(); ++d) {
     const ValueId start = op.operands[first + d];
-    starts.push_back(k.scalar(start));
+    starts.push_back(k.amount(start));
     if (!op.bounded) continue;
     AccessBound b = make_bound(k, start, view.extents[d], walks[d], counts[d]);
     if (b.may_be_negative || b.may_end_early) a.bounds.push_back(std::move(b));
   }
-  const std::string offset = element_offset(k, view, starts);
-  const std::string& base = k.views[static_cast<std::size_t>(op.param)];
-  a.pointer = offset == "0" ? base : fmt::format("{} + {}", base, offset);
+  a.offset = element_offset(k, view, starts);
   return a;
 }
 
 Access buffer_access(const KernelText& k, ValueId v, const std::vector<int>& axes) {
   const Buffer& buffer = k.buffer(v);
-  Access a{.pointer = buffer.name, .name = buffer.name, .dtype = buffer.dtype};
+  Access a{.base = buffer.name, .name = buffer.name, .dtype = buffer.dtype};
+  Index strides[] = {0, 0};
   for (std::size_t i = 0; i < axes.size(); ++i)
-    if (axes[i] >= 0) a.stride[axes[i]].value += buffer.strides[i];
+    if (axes[i] >= 0) strides[axes[i]] += buffer.strides[i];
+  for (const int axis : {0, 1}) a.stride[axis] = strides[axis];
   return a;
 }
 

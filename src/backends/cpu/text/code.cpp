@@ -112,4 +112,10 @@ std::string literal(DType dtype, const tile::Number& number) {
   return int_text(number.i);
 }
 
+bool has_sign(DType dtype, const tile::Number& number) {
+  if (dtype == DType::f64 || dtype == DType::f32) return std::signbit(number.f) && !std::isnan(number.f);
+  // The smallest number stands in brackets.
+  return is_integer(dtype) && number.i < 0 && number.i != std::numeric_limits<Index>::min();
+}
+
 }  // namespace tilewright::cpu

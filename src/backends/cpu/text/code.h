@@ -50,6 +50,8 @@ int memory_bytes(DType dtype);
 
 // A literal that reads as one would write it and has exactly the number's value.
 std::string literal(DType dtype, const tile::Number& number);
+// Whether it begins with a sign.
+bool has_sign(DType dtype, const tile::Number& number);
 std::string int_text(Index value);
 
 }  // namespace tilewright::cpu

@@ -63,27 +63,39 @@ KernelText::KernelText(const tile::Kernel& k, const tile::Schedule& s, int vecto
   });
 }
 
-std::string KernelText::scalar(ValueId v) const {
+const ScalarText& KernelText::read(ValueId v) const {
   const auto found = scalars_.find(plan.storage(v));
   TW_CHECK(found != scalars_.end(), fmt::format("scalar %{} has no variable yet", v));
   return found->second;
 }
 
-std::string KernelText::name_scalar(ValueId v) {
-  std::string& variable = scalars_[plan.storage(v)];
-  variable = names.unique(hints.of_storage(v));
-  return variable;
+Amount KernelText::amount(ValueId v) const {
+  const ScalarText& s = read(v);
+  return s.number ? Amount::literal(s.number->i, s.text) : Amount::named(s.text);
 }
 
-std::string KernelText::dim(const tile::Dim& d) const {
-  return d.is_constant() ? int_text(d.value) : parameters_.at(static_cast<std::size_t>(d.scalar));
+std::string KernelText::name_scalar(ValueId v) {
+  set_variable(v, names.unique(hints.of_storage(v)));
+  return scalar(v);
+}
+
+// The literal of a negative number in brackets: it stands in sums and products as a name does.
+void KernelText::set_number(ValueId v, const tile::Number& number) {
+  const DType dtype = kernel.type(v).dtype;
+  const std::string text = literal(dtype, number);
+  scalars_[plan.storage(v)] = {has_sign(dtype, number) ? "(" + text + ")" : text, number};
+}
+
+Amount KernelText::dim(const tile::Dim& d) const {
+  return d.is_constant() ? Amount(d.value)
+                         : Amount::named(parameters_.at(static_cast<std::size_t>(d.scalar)));
 }
 
 void KernelText::set_parameters(std::vector<std::string> variables) {
   parameters_ = std::move(variables);
   tile::for_each_op(kernel.body, [&](const Op& op) {
     if (op.kind == OpKind::scalar_param)
-      set_literal(op.results[0], parameters_.at(static_cast<std::size_t>(op.param)));
+      set_variable(op.results[0], parameters_.at(static_cast<std::size_t>(op.param)));
   });
 }
 

@@ -1,7 +1,7 @@
 // KernelText: what all parts of the printer share while one kernel becomes C++ text.
 #pragma once
 
-#include "backends/cpu/text/code.h"
+#include "backends/cpu/text/amount.h"
 #include "backends/printer/loop_plan.h"
 #include "backends/printer/names.h"
 #include "backends/printer/value_names.h"
@@ -24,6 +24,12 @@ struct Range {
   Index low, high;
 };
 inline constexpr Index kUnbounded = Index{1} << 60;
+
+// A scalar where it is read: its variable, or the number that it is, whose literal stands there.
+struct ScalarText {
+  std::string text;
+  std::optional<tile::Number> number = std::nullopt;
+};
 
 // A tile value in memory: row-major, unit axes left out, rows padded to whole vectors.
 struct Buffer {
@@ -56,13 +62,17 @@ class KernelText {
   const std::set<std::string>& headers() const { return headers_; }
 
   // --- scalars
-  std::string scalar(tile::ValueId v) const;  // its variable, or its literal
-  std::string name_scalar(tile::ValueId v);   // gives it a variable
+  const ScalarText& read(tile::ValueId v) const;
+  const std::string& scalar(tile::ValueId v) const { return read(v).text; }
+  Amount amount(tile::ValueId v) const;      // of an integer
+  std::string name_scalar(tile::ValueId v);  // gives it a variable
   bool has_variable(tile::ValueId v) const { return scalars_.count(plan.storage(v)) != 0; }
-  void set_literal(tile::ValueId v, std::string text) { scalars_[plan.storage(v)] = std::move(text); }
+  void set_number(tile::ValueId v, const tile::Number& number);
+  void set_variable(tile::ValueId v, std::string name) { scalars_[plan.storage(v)] = {std::move(name)}; }
+  void set_same(tile::ValueId v, tile::ValueId as) { scalars_[plan.storage(v)] = read(as); }
   // The scalar parameters' variables, by position.
   void set_parameters(std::vector<std::string> variables);
-  std::string dim(const tile::Dim& dim) const;
+  Amount dim(const tile::Dim& dim) const;
   Range range(tile::ValueId scalar) const;
   // Whether v counts the programs along a grid axis that has one for each of [0, extent).
   bool is_program_of(tile::ValueId v, const tile::Dim& extent) const;
@@ -79,7 +89,7 @@ class KernelText {
  private:
   Range range_of(const tile::Op& op) const;
   std::set<std::string> headers_{"tw_cpu/core.h"};
-  std::map<tile::ValueId, std::string> scalars_;
+  std::map<tile::ValueId, ScalarText> scalars_;
   std::map<tile::ValueId, Buffer> buffers_;
   std::vector<std::string> parameters_;
   std::vector<const tile::Op*> definitions_;

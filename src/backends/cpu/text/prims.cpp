@@ -95,13 +95,16 @@ std::string fill_in(std::string_view pattern, const std::vector<std::string>& op
 std::string in_parentheses(const Term& t) { return t.is_simple ? t.text : "(" + t.text + ")"; }
 // A function's type comes from its arguments, and an integer literal alone, "(-3)" too, would be an int.
 std::string argument(const Term& t) {
-  const bool is_number =
-      is_integer(t.dtype) && t.text.find_first_not_of("()-0123456789") == std::string::npos;
-  return is_number ? fmt::format("{}({})", scalar_type(t.dtype), t.text) : t.text;
+  return t.number && is_integer(t.dtype) ? fmt::format("{}({})", scalar_type(t.dtype), t.text) : t.text;
 }
 bool is_narrow_integer(DType d) { return d == DType::i8 || d == DType::u8; }
 
 }  // namespace
+
+Amount amount_of(const Term& term) {
+  if (term.number) return Amount::literal(term.number->i, in_parentheses(term));
+  return term.is_simple ? Amount::named(term.text) : Amount::expression(term.text);
+}
 
 std::string as_vector(KernelText& k, const Term& term) {
   if (term.form == Form::vector) return term.text;

@@ -15,8 +15,11 @@ struct Term {
   std::string text;
   DType dtype = DType::f32;
   Form form = Form::scalar;
-  bool is_simple = true;  // a name, a literal or a call: needs no parentheses
+  bool is_simple = true;                              // a name, a literal or a call: needs no parentheses
+  std::optional<tile::Number> number = std::nullopt;  // whose literal the text is
 };
+// An integer's.
+Amount amount_of(const Term& term);
 
 // A scalar as a vector.
 std::string as_vector(KernelText& k, const Term& term);

@@ -13,17 +13,22 @@ using tile::Op;
 using tile::OpKind;
 using tile::ValueId;
 
-std::string read_element(DType dtype, const std::string& pointer, const std::string& offset) {
-  const std::string element =
-      offset == "0" ? fmt::format("*{}", pointer) : fmt::format("{}[{}]", pointer, offset);
+namespace {
+
+std::string element_at(const std::string& pointer, const Amount& offset) {
+  return offset.is(0) ? "*" + pointer : fmt::format("{}[{}]", pointer, offset.str());
+}
+
+}  // namespace
+
+std::string read_element(DType dtype, const std::string& pointer, const Amount& offset) {
+  const std::string element = element_at(pointer, offset);
   return is_bool(dtype) ? fmt::format("({} != 0)", element) : element;
 }
 
-std::string write_element(DType dtype, const std::string& pointer, const std::string& offset,
+std::string write_element(DType dtype, const std::string& pointer, const Amount& offset,
                           const std::string& value) {
-  const std::string element =
-      offset == "0" ? fmt::format("*{}", pointer) : fmt::format("{}[{}]", pointer, offset);
-  return fmt::format("{} = {}{};", element, is_bool(dtype) ? "(u8)" : "", value);
+  return fmt::format("{} = {}{};", element_at(pointer, offset), is_bool(dtype) ? "(u8)" : "", value);
 }
 
 std::string inside_text(const std::string& coordinate, const std::string& extent, bool may_be_negative,
@@ -36,30 +41,30 @@ std::string inside_text(const std::string& coordinate, const std::string& extent
 
 namespace {
 
-// A name stands for the literal in sums and products.
-std::string in_parentheses_if_negative(const std::string& text) {
-  return text[0] == '-' ? "(" + text + ")" : text;
-}
-
 Term scalar_term(const KernelText& k, ValueId v) {
-  return {.text = k.scalar(v), .dtype = k.kernel.type(v).dtype};
+  const ScalarText& scalar = k.read(v);
+  return {.text = scalar.text, .dtype = k.kernel.type(v).dtype, .number = scalar.number};
 }
 
 // Offset of an access at `count` coordinates that start at operand `first`, and the condition under which it
 // exists.
 struct ScalarAddress {
-  std::string pointer, offset, condition;
+  std::string pointer;
+  Amount offset;
+  std::string condition;
 };
 ScalarAddress address(const KernelText& k, const Op& op, std::size_t first) {
   const tile::ViewParam& view = k.kernel.views[static_cast<std::size_t>(op.param)];
-  std::vector<std::string> indices, conditions;
+  std::vector<Amount> indices;
+  std::vector<std::string> conditions;
   for (std::size_t d = 0; d < view.extents.size(); ++d) {
     const ValueId index = op.operands[first + d];
-    indices.push_back(k.scalar(index));
+    indices.push_back(k.amount(index));
     if (!op.bounded) continue;
     const Range range = k.range(index);
     const bool ends = !view.extents[d].is_constant() || range.high >= view.extents[d].value;
-    const std::string inside = inside_text(indices[d], k.dim(view.extents[d]), range.low < 0, ends);
+    const std::string inside =
+        inside_text(indices[d].str(), k.dim(view.extents[d]).str(), range.low < 0, ends);
     if (!inside.empty()) conditions.push_back(inside);
   }
   if (op.masked) conditions.push_back(k.scalar(op.operands.back()));
@@ -73,7 +78,7 @@ void print_effect(KernelText& k, const Op& op) {
   std::string statement = write_element(dtype, a.pointer, a.offset, k.scalar(op.operands[0]));
   if (op.kind == OpKind::atomic_add) {
     k.include("tw_cpu/strided.h");
-    statement = fmt::format("atomic_add({} + {}, {}({}));", a.pointer, a.offset, scalar_type(dtype),
+    statement = fmt::format("atomic_add({} + {}, {}({}));", a.pointer, a.offset.str(), scalar_type(dtype),
                             k.scalar(op.operands[0]));
   }
   if (a.condition.empty())
@@ -92,7 +97,7 @@ void print_scalar(KernelText& k, const Op& op) {
   std::string text;
   switch (op.kind) {
     case OpKind::constant:
-      return k.set_literal(result, in_parentheses_if_negative(literal(dtype, op.number)));
+      return k.set_number(result, op.number);
     case OpKind::scalar_param:
     case OpKind::program_id:
       return;  // declared where the function begins
@@ -121,7 +126,7 @@ void print_scalar(KernelText& k, const Op& op) {
       break;
     default:
       // broadcast and reshape of a scalar to a scalar
-      return k.set_literal(result, k.scalar(op.operands[0]));
+      return k.set_same(result, op.operands[0]);
   }
   const std::string variable = k.name_scalar(result);
   k.code.line("const {} {} = {};", scalar_type(dtype), variable, text);

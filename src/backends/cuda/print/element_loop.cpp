@@ -41,8 +41,8 @@ Part spread_of(const PrintedLoop& loop, const std::vector<int>& axes) {
 
 TypedText row_of(const PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
-  const auto name = [](std::string text) { return TypedText{std::move(text), "i32"}; };
-  const auto sum = [](std::string text) { return TypedText{std::move(text), "i32", 1, Binding::sum}; };
+  const auto name = [](std::string text) { return TypedText{std::move(text), DType::i32}; };
+  const auto sum = [](std::string text) { return TypedText{std::move(text), DType::i32, 1, Binding::sum}; };
   const std::string& g = loop.thread.g;
   if (f.rows == 1) return name("0");
   if (f.map == RowMap::mma)
@@ -58,9 +58,9 @@ TypedText col_of(const PrintedLoop& loop) {
   const std::string sum = fmt::format("c * {} + {}", f.row_threads(), loop.thread.t);
   if (f.vector > 1)
     return {fmt::format("{} * {}", f.col_steps() == 1 ? loop.thread.t : fmt::format("({})", sum), f.vector),
-            "i32", 1, Binding::product};
-  if (f.col_steps() == 1) return {loop.thread.t, "i32"};
-  return {sum, "i32", 1, Binding::sum};
+            DType::i32, 1, Binding::product};
+  if (f.col_steps() == 1) return {loop.thread.t, DType::i32};
+  return {sum, DType::i32, 1, Binding::sum};
 }
 
 std::string row_text(const PrintedLoop& loop) { return row_of(loop).text; }

@@ -21,14 +21,17 @@ struct Registers {
   std::string name;
   ThreadLayout layout;
   DType dtype;
-  std::string type;     // of an element
-  bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
-  Index rows = 0;       // of a thread's rows so many are there, in turn, or one for all of them; 0: all
+  DType type;            // of an element in a register
+  bool staged = false;   // not in registers: `name` points to this thread's slots of shared memory
+  Index rows = 0;        // of a thread's rows so many are there, in turn, or one for all of them; 0: all
+  bool indexed = false;  // each with its place: Indexed<type>
+  std::string element_type() const { return maybe_indexed(type, indexed); }
 };
 
 // Names of a thread's coordinates for one way of standing in rows.
 struct ThreadNames {
   std::string t, g;
+  bool one_group = false;  // g is 0
 };
 
 // Predicates of a load or store.

@@ -224,8 +224,7 @@ void ElementPrinter::print_quad(PrintedLoop& loop, const std::string& first, con
     if (!loop.wide[i]) continue;
     const Op& op = *loop.plan->body[i].op;
     parts[i] = out_.local(names_.stem(op.param) + "_parts");
-    out_.line("Vec<{}, {}> {}[{}];", element_type(kernel_.type(op.operands[0]).dtype), loop.frame.vector,
-              parts[i], kQuad);
+    out_.line("Vec<{}, {}> {}[{}];", kernel_.type(op.operands[0]).dtype, loop.frame.vector, parts[i], kQuad);
   }
   wide_parts_ = parts;
   out_.unrolled("part", kQuad);
@@ -341,13 +340,13 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   if (loop.uses[i] == 0) return;                  // part of another expression
   if (analysis_.widened_bytes(loop, in)) return;  // as a vector
   TypedText& value = loop.values[i];
-  const std::string type = expressions_.type_of(in.value);
+  const DType type = expressions_.type_of(in.value);
   if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load) {
     const Registers& array = loop.arrays[i];
     const Binding binds = array.staged ? Binding::prefix : Binding::name;
     if (array.layout.part == Part::one || array.layout.part == Part::rows)
       value = {registers_.at(array), array.type, 0, binds};
-    if (value.type.empty())  // narrow vectors: see print_vector_heads
+    if (value.text.empty())  // narrow vectors: see print_vector_heads
       value = {registers_.element(array), array.type, 0, binds};
     return;
   }
@@ -357,8 +356,10 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   }
   if (in.op->kind == OpKind::arange) {
     const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
-    value = side < 0 ? TypedText{"0", "i32"} : side == 0 ? row_of(loop) : col_of(loop);
-    if (side == 1 && loop.frame.vector > 1) value = {value.text + " + v", "i32", 1, Binding::sum};
+    value = side < 0    ? TypedText{.text = "0", .type = DType::i32, .number = 0}
+            : side == 0 ? row_of(loop)
+                        : col_of(loop);
+    if (side == 1 && loop.frame.vector > 1) value = {value.text + " + v", DType::i32, 1, Binding::sum};
     value.operations = side < 0 ? 0 : 1;
     return;
   }
@@ -369,7 +370,7 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
     need("philox");
     out_.line("if (v % 4 == 0) {} = philox(u64({}), u64({}) >> 2);", loop.outputs[i], operands[0].text,
               operands[1].text);
-    value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), "i64", 0, Binding::call};
+    value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), DType::i64, 0, Binding::call};
     return;
   }
   if (analysis_.gathers_vector(loop, i)) {
@@ -380,7 +381,7 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
     need("math_fast");
     const Instr& inner = loop.plan->body[*tanh];
     const TypedText x = operand(loop, inner.operands[0]);
-    value = {fmt::format("fast::one_plus_tanh({})", x.text), "f32", x.operations + 1, Binding::call};
+    value = {fmt::format("fast::one_plus_tanh({})", x.text), DType::f32, x.operations + 1, Binding::call};
   } else if (const auto test = column_test(loop, in)) {
     value = column_test_text(loop, *test);
   } else if (const auto below = analysis_.exp_below(loop, in)) {

@@ -101,7 +101,7 @@ class ElementPrinter : PrinterParts {
   void print_exp_offsets(PrintedLoop& loop);
   TypedText exp_expr(PrintedLoop& loop, std::size_t i, const ExpBelow& below);
   void print_widened(PrintedLoop& loop, std::size_t i, const WidenedBytes& bytes);
-  std::string widened_text(PrintedLoop& loop, const WidenedBytes& bytes, const std::string& to);
+  std::string widened_text(PrintedLoop& loop, const WidenedBytes& bytes, DType to);
   void print_inner_starts(PrintedLoop& loop);
   void print_inner_products(PrintedLoop& loop);
   void print_inner_ends(PrintedLoop& loop);

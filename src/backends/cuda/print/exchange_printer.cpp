@@ -17,8 +17,7 @@ Registers ExchangePrinter::converted(ValueId v, ThreadLayout layout) {
   to.layout = layout;
   to.name = out_.local(from.name + "_moved");
   const bool to_vectors = layout.part == Part::all || layout.part == Part::cols;
-  to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype)
-                                                      : expressions_.type_of(loops_.storage(v));
+  to.type = to_vectors && is_narrow_float(from.dtype) ? from.dtype : expressions_.type_of(loops_.storage(v));
   const std::vector<Index>& shape = kernel_.type(v).shape;
   const StageLayout stage{
       .type = expressions_.stage_type(v), .shape = shape, .pitch = shape.empty() ? 1 : shape.back()};
@@ -33,7 +32,7 @@ Registers ExchangePrinter::converted(ValueId v, ThreadLayout layout) {
 
 // Elements of an array to the stage or from it, as `at` says they lie there.
 void ExchangePrinter::move_through_stage(const Registers& r, StageSide side, const StageLayout& stage) {
-  const std::string base = exchange_place(stage.type);
+  const std::string base = exchange_place(fmt::to_string(stage.type));
   const auto place_at = [&](const std::string& index) {
     return fmt::format("{}[{}]", base,
                        stage.offset > 0 ? fmt::format("{} + {}", stage.offset, index) : index);
@@ -103,7 +102,7 @@ void ExchangePrinter::print_relayout(const Step& step) {
   const std::vector<Index>& result_shape = kernel_.type(result).shape;
   const bool transposes = op.kind == OpKind::transpose;
   const Index pitch = relayout_stage(kernel_, op).pitch;
-  const std::string type = expressions_.stage_type(source);
+  const DType type = expressions_.stage_type(source);
   out_.write("__syncthreads();");
   move_through_stage(from, StageSide::put, {.type = type, .shape = shape, .pitch = pitch});
   out_.write("__syncthreads();");
@@ -124,7 +123,7 @@ void ExchangePrinter::print_argsort(const Step& step) {
   if (declared_.insert(loops_.storage(result)).second) out_.write(registers_.declaration(to));
   const std::vector<Index>& shape = kernel_.type(source).shape;
   const RelayoutStage stage = relayout_stage(kernel_, op);
-  const std::string type = expressions_.stage_type(source);
+  const DType type = expressions_.stage_type(source);
   out_.write("__syncthreads();");
   move_through_stage(from, StageSide::put, {.type = type, .shape = shape, .pitch = stage.pitch});
   const auto axis = static_cast<std::size_t>(op.axis);
@@ -134,7 +133,7 @@ void ExchangePrinter::print_argsort(const Step& step) {
             op.order == Order::descending, lines, length, along_row ? 1 : stage.pitch,
             along_row ? stage.pitch : 1, schedule_.threads, type, stage.positions);
   move_through_stage(to, StageSide::take,
-                     {.type = "i32",
+                     {.type = DType::i32,
                       .shape = shape,
                       .pitch = stage.pitch,
                       .offset = stage.positions / static_cast<Index>(sizeof(std::int32_t))});
@@ -160,7 +159,7 @@ void ExchangePrinter::print_dot(const Step& step) {
   const Index vector = cols ? f.vector : 1, col_step = cols ? f.row_threads() * f.vector : 1;
   const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
   // 8-bit floats may be of two types.
-  const std::string type = expressions_.stage_type(stage.a), type_b = expressions_.stage_type(stage.b);
+  const DType type = expressions_.stage_type(stage.a), type_b = expressions_.stage_type(stage.b);
   out_.write("__syncthreads();");
   move_through_stage(registers_.buffer(stage.a), StageSide::put,
                      {.type = type,

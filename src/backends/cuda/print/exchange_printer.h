@@ -24,7 +24,7 @@ class ExchangePrinter : PrinterParts {
   // How a tile lies in shared memory: rows `pitch` elements apart, from `offset` on. Transposed: the tile's
   // rows are the stage's columns.
   struct StageLayout {
-    std::string type;
+    DType type;
     std::vector<Index> shape;
     Index pitch = 1;
     Index offset = 0;

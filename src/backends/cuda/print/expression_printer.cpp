@@ -14,18 +14,18 @@ using tile::OpKind;
 using tile::Prim;
 
 // i64 values that are known to fit are computed in 32 bits: a GPU has no other integer unit.
-std::string ExpressionPrinter::type_of(ValueId v) const {
+DType ExpressionPrinter::type_of(ValueId v) const {
   const DType dtype = kernel_.type(v).dtype;
-  if (dtype == DType::i64) return range(v).fits_i32() ? "i32" : "i64";
-  return compute_type(dtype);
+  if (dtype == DType::i64) return range(v).fits_i32() ? DType::i32 : DType::i64;
+  return compute_dtype(dtype);
 }
 
-TypedText ExpressionPrinter::converted(const TypedText& e, const std::string& type) const {
+TypedText ExpressionPrinter::converted(const TypedText& e, DType type) const {
   if (e.type == type) return e;
   return {fmt::format("{}({})", type, e.text), type, e.operations, Binding::call};
 }
 
-std::string ExpressionPrinter::as_type(const TypedText& e, const std::string& type) const {
+std::string ExpressionPrinter::as_type(const TypedText& e, DType type) const {
   return converted(e, type).text;
 }
 
@@ -43,8 +43,7 @@ bool ExpressionPrinter::only_stored(ValueId v) const {
 
 TypedText ExpressionPrinter::compute(const Op& op, const std::vector<TypedText>& operands) {
   TypedText e = op_expr(op, operands);
-  const bool same = !operands.empty() && e.text == operands[0].text;
-  e.operations = same ? 0 : 1;
+  e.operations = op.kind == OpKind::cast && is_the_same(op, operands[0]) ? 0 : 1;
   for (const TypedText& o : operands) e.operations += o.operations;
   return e;
 }
@@ -59,43 +58,47 @@ TypedText ExpressionPrinter::op_expr(const Op& op, const std::vector<TypedText>&
       return gather_expr(op, operands);
     case OpKind::random:
       need("philox");
-      return {fmt::format("i64(philox_word(u64({}), u64({})))", as_type(operands[0], "i64"),
-                          as_type(operands[1], "i64")),
-              "i64", 0, Binding::call};
+      return {fmt::format("i64(philox_word(u64({}), u64({})))", as_type(operands[0], DType::i64),
+                          as_type(operands[1], DType::i64)),
+              DType::i64, 0, Binding::call};
     default:
       TW_CHECK(false, "an op that is no expression");
   }
   return {};
 }
 
+bool ExpressionPrinter::is_the_same(const Op& cast, const TypedText& from) const {
+  const DType to = kernel_.type(cast.results[0]).dtype, source = kernel_.type(cast.operands[0]).dtype;
+  if (!is_narrow_float(to)) return from.type == type_of(cast.results[0]);
+  return source == to || (source == DType::f32 && only_stored(cast.results[0]));
+}
+
 // Narrow floats are held as the f32 of the same value; a store rounds by itself.
 TypedText ExpressionPrinter::cast_expr(const Op& op, const TypedText& from) {
-  const DType to = kernel_.type(op.results[0]).dtype, source = kernel_.type(op.operands[0]).dtype;
-  const std::string type = type_of(op.results[0]);
+  if (is_the_same(op, from)) return from;
+  const DType to = kernel_.type(op.results[0]).dtype, type = type_of(op.results[0]);
   if (is_narrow_float(to)) {
-    if (source == DType::f32 && only_stored(op.results[0])) return {from.text, "f32", 0, from.binds};
-    if (source == to) return from;
     need("convert");
-    return {fmt::format("to_f32(cast<{}>({}))", element_type(to), from.text), "f32", 0, Binding::call};
+    return {fmt::format("to_f32(cast<{}>({}))", to, from.text), DType::f32, 0, Binding::call};
   }
-  if (from.type == type) return from;
   if (is_bool(to))
-    return {fmt::format("{} != {}", wrapped(from), from.type == "f32" ? "0.0f" : "0"), "bool", 0,
+    return {fmt::format("{} != {}", wrapped(from), from.type == DType::f32 ? "0.0f" : "0"), DType::boolean, 0,
             Binding::equality};
-  if (from.type == "bool" || (from.type == "f32" && to == DType::f64)) return converted(from, type);
+  if (is_bool(from.type) || (from.type == DType::f32 && to == DType::f64)) return converted(from, type);
   need("convert");
   // An i64 that fits saturates as i64 does: it never reaches the limits.
   return {fmt::format("cast<{}>({})", type, from.text), type, 0, Binding::prefix};
 }
 
 TypedText saturated(const TypedText& e) {
-  return {fmt::format("saturate_i32({})", e.text), "i32", e.operations, Binding::call};
+  return {fmt::format("saturate_i32({})", e.text), DType::i32, e.operations, Binding::call};
 }
 
 // A number strictly inside i32 compares with any i64 as with its saturation.
 bool ExpressionPrinter::compares_in_32_bits(const Op& op, const std::vector<TypedText>& operands) const {
-  if (operands.size() != 2 || (operands[0].type == "i64") == (operands[1].type == "i64")) return false;
-  const ValueRange& r = range(op.operands[operands[0].type == "i64" ? 1 : 0]);
+  if (operands.size() != 2 || (operands[0].type == DType::i64) == (operands[1].type == DType::i64))
+    return false;
+  const ValueRange& r = range(op.operands[operands[0].type == DType::i64 ? 1 : 0]);
   return r.low > -2147483647 - 1 && r.high < 2147483647;
 }
 
@@ -107,18 +110,18 @@ TypedText ExpressionPrinter::apply_expr(const Op& op, const std::vector<TypedTex
               .dtype = dtype,
               .accuracy = accuracy_[static_cast<std::size_t>(op.results[0])],
               .rounded = op.rounded};
-  std::string type = is_bool(result_dtype) ? "bool" : type_of(op.results[0]);
+  DType type = is_bool(result_dtype) ? DType::boolean : type_of(op.results[0]);
   std::vector<TypedText> texts;
   if (dtype == DType::i64) {
-    const bool small =
-        (is_bool(result_dtype) || range(op.results[0]).fits_i32()) &&
-        std::all_of(operands.begin(), operands.end(), [](const TypedText& e) { return e.type != "i64"; });
-    const std::string operand_type = small ? "i32" : "i64";
+    const bool small = (is_bool(result_dtype) || range(op.results[0]).fits_i32()) &&
+                       std::all_of(operands.begin(), operands.end(),
+                                   [](const TypedText& e) { return e.type != DType::i64; });
+    const DType operand_type = small ? DType::i32 : DType::i64;
     if (is_bool(result_dtype) && compares_in_32_bits(op, operands)) {
       need("edge");
-      for (const TypedText& e : operands) texts.push_back(e.type == "i64" ? saturated(e) : e);
+      for (const TypedText& e : operands) texts.push_back(e.type == DType::i64 ? saturated(e) : e);
     } else {
-      for (const TypedText& e : operands) texts.push_back(e.type == "bool" ? e : converted(e, operand_type));
+      for (const TypedText& e : operands) texts.push_back(is_bool(e.type) ? e : converted(e, operand_type));
     }
     if (!is_bool(result_dtype)) type = operand_type;
   } else {
@@ -138,7 +141,7 @@ TypedText ExpressionPrinter::apply_expr(const Op& op, const std::vector<TypedTex
                 return made && made->kind == OpKind::apply;
               });
   if (const std::string_view header = prim_header(use); !header.empty()) need(std::string(header));
-  return prim_expression(use, texts, std::move(type));
+  return prim_expression(use, texts, type);
 }
 
 TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedText>& operands) {
@@ -148,7 +151,7 @@ TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedTe
   need("memory");
   TypedText e{fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(op.param),
                           view_offset(op.param, indices)),
-              compute_type(p.dtype), 0, Binding::prefix};
+              compute_dtype(p.dtype), 0, Binding::prefix};
   if (is_narrow_float(p.dtype)) {
     need("convert");
     e.text = fmt::format("to_f32({})", e.text);
@@ -162,17 +165,16 @@ TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedTe
 }
 
 // Between the type of a register array and that of the stage: the same, or a narrow float and f32.
-std::string ExpressionPrinter::convert_text(const std::string& from, const std::string& to,
-                                            const std::string& text) {
+std::string ExpressionPrinter::convert_text(DType from, DType to, const std::string& text) {
   if (from == to) return text;
   need("convert");
   return fmt::format("cast<{}>({})", to, text);
 }
 
 // The type a value has on the stage: as it is stored, so that it takes no more room than it must.
-std::string ExpressionPrinter::stage_type(ValueId v) const {
+DType ExpressionPrinter::stage_type(ValueId v) const {
   const DType dtype = kernel_.type(v).dtype;
-  return is_narrow_float(dtype) ? element_type(dtype) : type_of(loops_.storage(v));
+  return is_narrow_float(dtype) ? dtype : type_of(loops_.storage(v));
 }
 
 std::string ExpressionPrinter::dim_text(const tile::Dim& dim) {
@@ -199,8 +201,8 @@ std::string ExpressionPrinter::base_offset(const Access& access) {
   IndexText offset = 0;
   for (int d = 0; d < access.rank(); ++d) {
     const TypedText start = scalar(access.start(d));
-    if (start.text == "0") continue;
-    offset = offset + IndexText(wide ? as_type(start, "i64") : start.text) * stride_text(access, d);
+    if (start.number == 0) continue;
+    offset = offset + IndexText(wide ? as_type(start, DType::i64) : start.text) * stride_text(access, d);
   }
   return offset.str();
 }
@@ -225,7 +227,8 @@ std::string ExpressionPrinter::view_offset(int view, const std::vector<TypedText
   IndexText offset = 0;
   for (int d = 0; d < p.rank(); ++d) {
     const auto dim = static_cast<std::size_t>(d);
-    offset = offset + IndexText(as_type(indices[dim], small ? "i32" : "i64")) * dim_text(p.strides[dim]);
+    offset =
+        offset + IndexText(as_type(indices[dim], small ? DType::i32 : DType::i64)) * dim_text(p.strides[dim]);
   }
   return offset.str();
 }
@@ -236,7 +239,7 @@ TypedText ExpressionPrinter::scalar_load(const Op& op) {
   const DType dtype = access.view().dtype;
   const std::string offset = base_offset(access);
   TypedText e{fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(access.op().param), offset),
-              compute_type(dtype), 0, Binding::prefix};
+              compute_dtype(dtype), 0, Binding::prefix};
   if (is_narrow_float(dtype)) e = {fmt::format("to_f32({})", e.text), e.type, 0, Binding::call};
   std::string guard;
   for (int dim = 0; dim < access.rank(); ++dim) {

@@ -16,14 +16,14 @@ class ExpressionPrinter : PrinterState {
   // --- values
   TypedText scalar(ValueId v);
   TypedText compute(const tile::Op& op, const std::vector<TypedText>& operands);
-  std::string type_of(ValueId v) const;
-  std::string as_type(const TypedText& e, const std::string& type) const;
-  TypedText converted(const TypedText& e, const std::string& type) const;
+  DType type_of(ValueId v) const;
+  std::string as_type(const TypedText& e, DType type) const;
+  TypedText converted(const TypedText& e, DType type) const;
   const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
 
   // --- what moves through shared memory
-  std::string stage_type(ValueId v) const;
-  std::string convert_text(const std::string& from, const std::string& to, const std::string& text);
+  DType stage_type(ValueId v) const;
+  std::string convert_text(DType from, DType to, const std::string& text);
 
   // --- places in views
   TypedText scalar_load(const tile::Op& op);
@@ -35,6 +35,8 @@ class ExpressionPrinter : PrinterState {
 
  private:
   TypedText op_expr(const tile::Op& op, const std::vector<TypedText>& operands);
+  // Whether a cast changes nothing of the text.
+  bool is_the_same(const tile::Op& cast, const TypedText& from) const;
   TypedText cast_expr(const tile::Op& op, const TypedText& from);
   TypedText apply_expr(const tile::Op& op, const std::vector<TypedText>& operands);
   bool compares_in_32_bits(const tile::Op& op, const std::vector<TypedText>& operands) const;

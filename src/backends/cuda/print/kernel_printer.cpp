@@ -128,12 +128,11 @@ std::string KernelPrinter::signature() {
   std::vector<std::string> parameters;
   for (std::size_t i = 0; i < kernel_.views.size(); ++i) {
     const bool written = facts_.is_written(static_cast<int>(i));
-    parameters.push_back(fmt::format("{}{}* __restrict__ {}", written ? "" : "const ",
-                                     element_type(kernel_.views[i].dtype), names_.view(static_cast<int>(i))));
+    parameters.push_back(fmt::format("{}{}* __restrict__ {}", written ? "" : "const ", kernel_.views[i].dtype,
+                                     names_.view(static_cast<int>(i))));
   }
   for (std::size_t i = 0; i < kernel_.scalars.size(); ++i)
-    parameters.push_back(
-        fmt::format("{} {}", element_type(kernel_.scalars[i].dtype), names_.scalar(static_cast<int>(i))));
+    parameters.push_back(fmt::format("{} {}", kernel_.scalars[i].dtype, names_.scalar(static_cast<int>(i))));
   for (int axis : grid_parameters(kernel_)) parameters.push_back(fmt::format("i32 grid_{}", axis));
   for (const TensorBlock& block : plan_.maps) {
     map_names_.push_back(names_.unique(names_.stem(block.view) + "_map"));
@@ -159,13 +158,12 @@ void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
     const ValueId s = loops_.storage(v);
     if (kernel_.type(s).rank() == 0 || !layouts_.buffers.count(s)) return;
     if (!declared_.insert(s).second) return;
-    std::string text = registers_.declaration(registers_.buffer(s));
     // Its first product ignores what is there; to the compiler it would be there since the kernel began.
-    if (b2b_ && std::any_of(b2b_->dots.begin(), b2b_->dots.end(), [&](const B2bDot& d) {
-          return d.loop_from_zero && loops_.storage(d.op->results[0]) == s;
-        }))
-      text.insert(text.rfind(';'), " = {}");
-    out_.write(text);
+    const bool zeros = b2b_ && std::any_of(b2b_->dots.begin(), b2b_->dots.end(), [&](const B2bDot& d) {
+                         return d.loop_from_zero && loops_.storage(d.op->results[0]) == s;
+                       });
+    const Registers r = registers_.buffer(s);
+    out_.write(zeros ? registers_.declaration_of_zeros(r) : registers_.declaration(r));
   };
   for (const Step& step : steps) {
     if (step.kind == Step::Kind::elements)
@@ -231,11 +229,12 @@ bool KernelPrinter::counts_in_32_bits(const Op& loop) const {
 void KernelPrinter::open_loop(const Step& step) {
   const Op& op = *step.op;
   const ValueId i = op.blocks[0].args[0];
-  const std::string type = expressions_.type_of(i), name = names_.value(i);
+  const DType type = expressions_.type_of(i);
+  const std::string name = names_.value(i);
   const std::string from = expressions_.scalar(op.operands[0]).text,
                     upper = expressions_.scalar(op.operands[1]).text,
                     step_text = expressions_.scalar(op.operands[2]).text;
-  if (type == "i32" && counts_in_32_bits(op)) {
+  if (type == DType::i32 && counts_in_32_bits(op)) {
     out_.open("for (i32 {0} = {1}; {0} < {2}; {0} += {3})", name, from, upper, step_text);
   } else {
     const std::string end = out_.local(name + "_end"), by = out_.local(name + "_step");
@@ -280,7 +279,7 @@ void KernelPrinter::print_assign(const Step& step) {
   std::vector<std::pair<ValueId, std::string>> scalars;
   for (auto [from, to] : step.moves) {
     if (kernel_.type(to).rank() > 0) continue;
-    const std::string type = expressions_.type_of(to);
+    const DType type = expressions_.type_of(to);
     if (step.moves.size() == 1) {
       scalars.push_back({to, expressions_.as_type(expressions_.scalar(from), type)});
     } else {
@@ -291,7 +290,8 @@ void KernelPrinter::print_assign(const Step& step) {
   }
   for (auto& [to, text] : scalars) {
     const bool fresh = declared_.insert(to).second;
-    out_.line("{}{} = {};", fresh ? expressions_.type_of(to) + " " : "", names_.value(to), text);
+    out_.line("{}{} = {};", fresh ? fmt::format("{} ", expressions_.type_of(to)) : "", names_.value(to),
+              text);
     scalars_[to] = {names_.value(to), expressions_.type_of(to)};
   }
   // Tiles: copies through temporaries keep "all at once", which one alone is; the compiler renames registers.

@@ -26,7 +26,7 @@ Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, con
     if (side == 0) {
       const Index run = f.map == RowMap::runs ? f.row_steps() : 1;
       const bool fits = stride.is_constant() && std::abs(stride.value) * run * f.row_groups() < (1 << 30);
-      if (loop.thread.g != "0")
+      if (!loop.thread.one_group)
         layout =
             layout + times(fits ? loop.thread.g : "i64(" + loop.thread.g + ")",
                            run > 1 ? scaled(run) : expressions_.stride_text(access, access.dim_of(axis)));
@@ -48,8 +48,8 @@ Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, con
   }
   a.base = out_.local(names_.stem(access.op().param) + "_at");
   const bool written = facts_.is_written(access.op().param);
-  out_.line("{}{}* const {} = {} + {};", written ? "" : "const ", element_type(access.view().dtype), a.base,
-            view, offset[0] == '-' ? "(" + offset + ")" : offset);
+  out_.line("{}{}* const {} = {} + {};", written ? "" : "const ", access.view().dtype, a.base, view,
+            offset[0] == '-' ? "(" + offset + ")" : offset);
   return a;
 }
 
@@ -74,7 +74,7 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
     walked[static_cast<std::size_t>(dim)] = true;
     const bool below = access.checked_below(dim), above = access.checked_above(dim);
     if (!below && !above) continue;
-    const std::string start = expressions_.as_type(expressions_.scalar(access.start(dim)), "i64");
+    const std::string start = expressions_.as_type(expressions_.scalar(access.start(dim)), DType::i64);
     const Index size = side == 0 ? f.rows : f.cols;
     std::string& end = side == 0 ? b.end_row : b.end_col;
     std::string& first = side == 0 ? b.first_row : b.first_col;
@@ -140,7 +140,7 @@ void LoadPrinter::print_fetched_rows(PrintedLoop& loop) {
     const int param = loop.plan->body[i].op->param;
     const DType dtype = kernel_.views[static_cast<std::size_t>(param)].dtype;
     Registers& r = loop.arrays[i];
-    r = {out_.local(names_.stem(param) + "_in"), loop.layout, dtype, element_type(dtype)};
+    r = {out_.local(names_.stem(param) + "_in"), loop.layout, dtype, dtype};
     out_.write(registers_.declaration(r));
     out_.unrolled("quad", quads);
     out_.line("const int c = {};", ((panel * quads + quad) * Index{kQuad}).str());
@@ -163,7 +163,7 @@ Registers LoadPrinter::loaded(const PrintedLoop& loop, const Instr& in) {
   const bool vectors = part == Part::all || part == Part::cols;
   return {out_.local(names_.stem(in.op->param) + "_in"),
           part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part}, dtype,
-          vectors ? element_type(dtype) : compute_type(dtype)};
+          vectors ? dtype : compute_dtype(dtype)};
 }
 
 void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {

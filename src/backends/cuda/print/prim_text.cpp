@@ -162,14 +162,14 @@ const Form& chosen(const PrimUse& use) {
 
 }  // namespace
 
-TypedText prim_expression(const PrimUse& use, const std::vector<TypedText>& operands, std::string type) {
+TypedText prim_expression(const PrimUse& use, const std::vector<TypedText>& operands, DType type) {
   const Form& form = chosen(use);
   // A sum of indices stays one: behind a pointer its terms would be added to that one by one.
   const bool is_index_sum = !is_float(use.dtype) && form.binds == Binding::sum;
   const Binding first = is_index_sum ? Binding::product : form.first;
   if (use.prim == Prim::add && form.binds == Binding::sum && operands[1].number.value_or(0) < 0)
-    return {fmt::format("{} - {}", wrapped_below(operands[0], first), -*operands[1].number), std::move(type),
-            0, Binding::sum};
+    return {fmt::format("{} - {}", wrapped_below(operands[0], first), -*operands[1].number), type, 0,
+            Binding::sum};
   fmt::dynamic_format_arg_store<fmt::format_context> args;
   for (std::size_t i = 0; i < operands.size(); ++i)
     args.push_back(wrapped_below(operands[i], i == 0 ? first : form.others));
@@ -178,9 +178,9 @@ TypedText prim_expression(const PrimUse& use, const std::vector<TypedText>& oper
   const bool bitwise = use.prim == Prim::bit_and || use.prim == Prim::bit_or || use.prim == Prim::bit_xor ||
                        use.prim == Prim::bit_not;
   if (bitwise && (use.dtype == DType::u8 || use.dtype == DType::i8))
-    return {fmt::format("{}({})", name(use.dtype), text), std::move(type), 0, Binding::call};
+    return {fmt::format("{}({})", name(use.dtype), text), type, 0, Binding::call};
   const bool is_signed_name = form.binds == Binding::prefix && operands[0].binds == Binding::name;
-  return {std::move(text), std::move(type), 0, is_signed_name ? Binding::signed_name : form.binds};
+  return {std::move(text), type, 0, is_signed_name ? Binding::signed_name : form.binds};
 }
 
 std::string_view prim_header(const PrimUse& use) { return of_numbers(use).header; }

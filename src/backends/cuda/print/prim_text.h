@@ -22,7 +22,7 @@ struct PrimUse {
   bool rounded = false;  // a product, tile::Op::rounded
 };
 // The primitive of these operands, as an expression of `type`. Its operations are not counted.
-TypedText prim_expression(const PrimUse& use, const std::vector<TypedText>& operands, std::string type);
+TypedText prim_expression(const PrimUse& use, const std::vector<TypedText>& operands, DType type);
 // The device header that the expression needs: "arith", "math" or "math_fast"; "" for plain C++.
 std::string_view prim_header(const PrimUse& use);
 

@@ -75,8 +75,7 @@ bool LoopAnalysis::keeps_widened(const PrintedLoop& loop, std::size_t i) const {
   return widened_bytes(loop, loop.plan->body[from]) && only_kept(loop, from);
 }
 
-std::string ElementPrinter::widened_text(PrintedLoop& loop, const WidenedBytes& bytes,
-                                         const std::string& to) {
+std::string ElementPrinter::widened_text(PrintedLoop& loop, const WidenedBytes& bytes, DType to) {
   need("bytes");
   const std::string array = registers_.at(loop.arrays[static_cast<std::size_t>(bytes.array)]);
   if (!bytes.count) return fmt::format("bytes_to_{}({})", to, array);
@@ -91,9 +90,10 @@ std::string ElementPrinter::widened_text(PrintedLoop& loop, const WidenedBytes& 
 void ElementPrinter::print_widened(PrintedLoop& loop, std::size_t i, const WidenedBytes& bytes) {
   const Instr& in = loop.plan->body[i];
   const bool narrow = analysis_.only_kept(loop, i);
-  const std::string name = out_.local(names_.hint(in.value)), to = narrow ? "bf16" : "f32";
+  const DType to = narrow ? DType::bf16 : DType::f32;
+  const std::string name = out_.local(names_.hint(in.value));
   out_.line("const Vec<{}, {}> {} = {};", to, loop.frame.vector, name, widened_text(loop, bytes, to));
-  loop.values[i] = narrow ? TypedText{name, "bf16"} : TypedText{name + ".v[v]", "f32"};
+  loop.values[i] = TypedText{narrow ? name : name + ".v[v]", to};
 }
 
 }  // namespace tilewright::cuda

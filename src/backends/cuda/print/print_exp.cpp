@@ -149,7 +149,7 @@ void ElementPrinter::print_exp_offsets(PrintedLoop& loop) {
 TypedText ElementPrinter::exp_expr(PrintedLoop& loop, std::size_t i, const ExpBelow& below) {
   const TypedText x = operand(loop, below.x);
   const auto of_f32 = [](std::string text, int operations) {
-    return TypedText{std::move(text), "f32", operations, Binding::call};
+    return TypedText{std::move(text), DType::f32, operations, Binding::call};
   };
   if (below.by_difference) {
     const TypedText y = operand(loop, below.y);

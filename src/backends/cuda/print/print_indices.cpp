@@ -54,7 +54,7 @@ std::optional<ElementPrinter::ColumnTest> ElementPrinter::column_test(PrintedLoo
     const auto offset = column_offset(loop, in.operands[side]);
     if (!offset) continue;
     TypedText n = expressions_.scalar(number.scalar);
-    if (n.type == "i64") {
+    if (n.type == DType::i64) {
       need("edge");
       n = saturated(n);
     }
@@ -65,9 +65,9 @@ std::optional<ElementPrinter::ColumnTest> ElementPrinter::column_test(PrintedLoo
 }
 
 TypedText ElementPrinter::column_test_text(const PrintedLoop& loop, const ColumnTest& test) const {
-  if (outside_) return {test.equal ? "false" : "true", "bool"};
+  if (outside_) return {test.equal ? "false" : "true", DType::boolean};
   const std::string layout = vector_place(loop.frame) + (loop.frame.vector > 1 ? " + v" : "");
-  return {fmt::format("u32({}) {} {}", layout, test.equal ? "==" : "!=", test.number), "bool", 1,
+  return {fmt::format("u32({}) {} {}", layout, test.equal ? "==" : "!=", test.number), DType::boolean, 1,
           Binding::equality};
 }
 

@@ -44,8 +44,7 @@ std::optional<InnerFactor> LoopAnalysis::inner_factor(const PrintedLoop& loop,
   const Registers& r = loop.arrays[static_cast<std::size_t>(source)];
   const bool along = r.layout.part == Part::all || r.layout.part == Part::cols;
   if (!along || r.staged || (r.dtype != DType::bf16 && r.dtype != DType::f16)) return std::nullopt;
-  return r.type == element_type(r.dtype) ? std::optional(InnerFactor{ref.instr, source, r.dtype})
-                                         : std::nullopt;
+  return r.type == r.dtype ? std::optional(InnerFactor{ref.instr, source, r.dtype}) : std::nullopt;
 }
 
 // The product's factors, of a sum that nothing else reads.
@@ -109,7 +108,7 @@ void ElementPrinter::print_inner_products(PrintedLoop& loop) {
     if (!name.empty()) return name;
     const Instr& in = loop.plan->body[static_cast<std::size_t>(f.instr)];
     name = out_.local(names_.hint(in.value));
-    const std::string vector = widened_text(loop, *analysis_.widened_bytes(loop, in), "bf16");
+    const std::string vector = widened_text(loop, *analysis_.widened_bytes(loop, in), DType::bf16);
     out_.line("const Vec<bf16, {}> {} = {};", loop.frame.vector, name, vector);
     return name;
   };

@@ -58,12 +58,12 @@ void ElementPrinter::print_neighbour_heads(PrintedLoop& loop, std::size_t i) {
   const DType dtype = kernel_.views[static_cast<std::size_t>(in.op->param)].dtype;
   if (in.op->kind == OpKind::gather) {
     loop.outputs[i] = out_.local(names_.hint(in.value));
-    out_.line("Vec<{}, {}> {};", compute_type(dtype), n, loop.outputs[i]);
+    out_.line("Vec<{}, {}> {};", compute_dtype(dtype), n, loop.outputs[i]);
     return;
   }
   loop.outputs[i] = out_.local(names_.stem(in.op->param) + "_sum");
-  out_.line("Vec<{}, {}> {};", element_type(dtype), n, loop.outputs[i]);
-  out_.line("{0}* {1}_to = nullptr;", element_type(dtype), loop.outputs[i]);
+  out_.line("Vec<{}, {}> {};", dtype, n, loop.outputs[i]);
+  out_.line("{0}* {1}_to = nullptr;", dtype, loop.outputs[i]);
 }
 
 // A vector of gathered elements that lie together: all are loaded with the first of them.
@@ -84,7 +84,7 @@ TypedText ElementPrinter::gathered_vector(PrintedLoop& loop, std::size_t i,
     text = fmt::format("to_f32({})", text);
   }
   out_.line("if (v == 0) {} = {};", loop.outputs[i], text);
-  return {loop.outputs[i] + ".v[v]", compute_type(view.dtype)};
+  return {loop.outputs[i] + ".v[v]", compute_dtype(view.dtype)};
 }
 
 }  // namespace tilewright::cuda

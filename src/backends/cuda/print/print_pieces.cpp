@@ -54,7 +54,7 @@ std::string ElementPrinter::piece_place(const Op& op, const TensorBlock& block, 
   std::vector<std::string> at;
   at.reserve(block.dims.size());
   for (const int d : block.dims)
-    at.push_back(expressions_.as_type(expressions_.scalar(access.start(d)), "i32"));
+    at.push_back(expressions_.as_type(expressions_.scalar(access.start(d)), DType::i32));
   const auto add = [](std::string& to, const IndexText& more) {
     if (!more.is(0)) to += " + " + more.str();
   };
@@ -72,8 +72,8 @@ void ElementPrinter::print_tile_of_rows(PrintedLoop& loop, std::size_t i, const 
   const Index blocks = loop.frame.row_steps() / kHalvesOfPiece;
   loop.addresses[i].waiting = out_.local(names_.stem(param) + "_waiting");
   out_.line("u32 {}[{}] = {{}};", loop.addresses[i].waiting, blocks);
-  out_.line("{}* const {} = {} + {};", element_type(access.view().dtype), loop.addresses[i].base,
-            names_.view(param), expressions_.base_offset(access));
+  out_.line("{}* const {} = {} + {};", access.view().dtype, loop.addresses[i].base, names_.view(param),
+            expressions_.base_offset(access));
 }
 
 // A piece that was written, by the threads: no row of it needs to be aligned.

@@ -23,7 +23,7 @@ bool ReductionPrinter::print_own_maximum(const PrintedLoop& loop, const Reductio
   need("powers");
   const std::string own = out_.local(max.state + "_own");
   out_.line("const f32 {} = below_own({});", own, max.state);
-  scalars_[v] = {own, "f32"};
+  scalars_[v] = {own, DType::f32};
   return true;
 }
 
@@ -34,7 +34,7 @@ std::optional<ReductionPrinter::Reduction> ReductionPrinter::take_deferred(const
   const auto found = pair == plan_.elements.max_of_sum.end() ? deferred_.end() : deferred_.find(pair->second);
   if (found == deferred_.end()) return std::nullopt;
   Reduction max = found->second;
-  scalars_[pair->second] = {max.state, "f32"};
+  scalars_[pair->second] = {max.state, DType::f32};
   deferred_.erase(found);
   return max;
 }

@@ -48,7 +48,7 @@ bool LoopAnalysis::direct_copy(const PrintedLoop& loop, std::size_t i) const {
     return false;
   const ValueId target = in.kind == Instr::Kind::keep ? in.value : in.op->operands[0];
   const auto at_instr = static_cast<std::size_t>(in.operands[0].instr);
-  if (loop.arrays[at_instr].type != element_type(loop.arrays[at_instr].dtype)) return false;
+  if (loop.arrays[at_instr].type != loop.arrays[at_instr].dtype) return false;
   return kernel_.type(target).dtype == kernel_.type(from.value).dtype &&
          (in.kind != Instr::Kind::keep ||
           expressions_.type_of(loops_.storage(target)) == expressions_.type_of(from.value));
@@ -145,7 +145,7 @@ void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
       }
       const std::string name = out_.local(r.name + "_f32");
       out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, registers_.at(r));
-      loop.values[i] = {name + element, "f32"};
+      loop.values[i] = {name + element, DType::f32};
     } else if (const auto bytes = analysis_.widened_bytes(loop, in)) {
       if (loop.uses[i] > 0) print_widened(loop, i, *bytes);
     } else if (analysis_.draws_fours(loop, i)) {
@@ -158,7 +158,7 @@ void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
       }
       const DType dtype = kernel_.type(in.op->operands[0]).dtype;
       loop.outputs[i] = out_.local(names_.stem(in.op->param) + "_out");
-      out_.line("Vec<{}, {}> {};", compute_type(dtype), n, loop.outputs[i]);
+      out_.line("Vec<{}, {}> {};", compute_dtype(dtype), n, loop.outputs[i]);
     } else if (analysis_.of_neighbours(loop, i)) {
       if (in.kind == Instr::Kind::effect || loop.uses[i] > 0) print_neighbour_heads(loop, i);
     } else if ((in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) &&
@@ -181,7 +181,7 @@ void ElementPrinter::print_vector_tails(PrintedLoop& loop) {
     if (analysis_.is_vector_store(loop, i)) {
       const DType dtype = kernel_.type(in.op->operands[0]).dtype;
       if (!analysis_.direct_copy(loop, i) && is_narrow_float(dtype))
-        loop.outputs[i] = fmt::format("from_f32<{}>({})", element_type(dtype), loop.outputs[i]);
+        loop.outputs[i] = fmt::format("from_f32<{}>({})", dtype, loop.outputs[i]);
       if (loop.wide[i])
         out_.line("{}[part] = {};", wide_parts_[i], loop.outputs[i]);
       else
@@ -197,7 +197,7 @@ void ElementPrinter::print_vector_tails(PrintedLoop& loop) {
       else if (analysis_.keeps_widened(loop, i))
         out_.line("{} = {};", registers_.at(r), loop.outputs[i]);
       else if (is_narrow_float(r.dtype))
-        out_.line("{} = from_f32<{}>({});", registers_.at(r), element_type(r.dtype), loop.outputs[i]);
+        out_.line("{} = from_f32<{}>({});", registers_.at(r), r.dtype, loop.outputs[i]);
     }
   }
 }
@@ -229,9 +229,9 @@ void ElementPrinter::print_scattered(PrintedLoop& loop, std::size_t i) {
   std::string stored = value.text;
   if (is_narrow_float(view.dtype)) {
     need("convert");
-    stored = fmt::format("cast<{}>({})", element_type(view.dtype), value.text);
+    stored = fmt::format("cast<{}>({})", view.dtype, value.text);
   } else {
-    stored = expressions_.as_type(value, element_type(view.dtype));
+    stored = expressions_.as_type(value, view.dtype);
   }
   const std::string name = names_.view(op.param), offset = expressions_.view_offset(op.param, indices);
   if (op.kind == OpKind::atomic_add) need("atomic");
@@ -264,10 +264,9 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
     guard = join_conditions({guard, between(row_text(loop), b.first_row, b.end_row)});
   if (!vectors) {
     const TypedText value = operand(loop, in.operands[0]);
-    const std::string stored = is_narrow_float(dtype)
-                                   ? fmt::format("cast<{}>({})", element_type(dtype), value.text)
-                                   : fmt::format("{}({})", element_type(dtype), value.text);
-    const std::string text = fmt::format("store({}, Vec<{}, 1>{{{{{}}}}});", p, element_type(dtype), stored);
+    const std::string stored = is_narrow_float(dtype) ? fmt::format("cast<{}>({})", dtype, value.text)
+                                                      : fmt::format("{}({})", dtype, value.text);
+    const std::string text = fmt::format("store({}, Vec<{}, 1>{{{{{}}}}});", p, dtype, stored);
     out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
     return;
   }

@@ -27,7 +27,7 @@ std::optional<int> LoopAnalysis::packed_extreme(const PrintedLoop& loop, const I
   const DType dtype = from->value < 0 ? DType::f32 : kernel_.type(from->value).dtype;
   const Registers& r = loop.arrays[static_cast<std::size_t>(source)];
   const bool packed = is_array(*from) && (dtype == DType::bf16 || dtype == DType::f16) && !r.staged &&
-                      r.type == element_type(dtype) && r.layout == loop.layout;
+                      r.type == dtype && r.layout == loop.layout;
   return packed ? std::optional(source) : std::nullopt;
 }
 

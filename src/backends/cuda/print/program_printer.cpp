@@ -123,7 +123,7 @@ ThreadNames ProgramPrinter::thread(const TileFrame& frame) {
     g = fmt::format("int(cluster_rank()) * {} + {}", frame.groups, g);
   }
   if ((whole && frame.row_blocks == 1) || layouts_.is_packed())
-    names.g = "0";
+    names.g = "0", names.one_group = true;
   else
     thread_lines_.push_back(fmt::format("const int {} = {};", names.g, g));
   return threads_[key] = names;

@@ -19,12 +19,9 @@ std::string monoid_name(Monoid m) {
 }
 
 // Reductions run in 32 or 64 bits: shuffles move words.
-std::string value_type(DType dtype) {
+DType value_type(DType dtype) {
   const bool small = size_bytes(dtype) < 4 && !is_float(dtype);
-  return small ? "i32" : compute_type(dtype);
-}
-std::string state_type(DType dtype, Monoid m) {
-  return tile::finds_place(m) ? fmt::format("Indexed<{}>", value_type(dtype)) : value_type(dtype);
+  return small ? DType::i32 : compute_dtype(dtype);
 }
 
 }  // namespace
@@ -32,7 +29,7 @@ std::string state_type(DType dtype, Monoid m) {
 ReductionPrinter::Reduction ReductionPrinter::reduction(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   const DType dtype = kernel_.type(in.op->operands[0]).dtype;
-  return {i, monoid_name(in.op->monoid), loop.states[i], state_type(dtype, in.op->monoid), value_type(dtype)};
+  return {i, monoid_name(in.op->monoid), loop.states[i], value_type(dtype), tile::finds_place(in.op->monoid)};
 }
 
 // Along rows, columns or nothing (an axis of one element).
@@ -58,10 +55,11 @@ void ReductionPrinter::print_reduction_starts(PrintedLoop& loop) {
     need("exchange");
     const int side = reduced_side(role(loop, in.op->axis));
     const bool scalar_result = kernel_.type(in.value).rank() == 0;
-    const std::string type = state_type(kernel_.type(in.op->operands[0]).dtype, in.op->monoid);
-    const std::string final_type =
+    const DType final_type =
         scalar_result ? expressions_.type_of(in.value) : registers_.buffer(in.value).type;
-    const bool own = type != final_type;
+    const Reduction red = reduction(loop, i);
+    const std::string type = red.type();
+    const bool own = red.indexed || red.value_type != final_type;
     loop.states[i] = own ? out_.local(names_.hint(in.value) + "_part") : names_.value(in.value);
     if (side < 0) {
       if (scalar_result)
@@ -75,7 +73,8 @@ void ReductionPrinter::print_reduction_starts(PrintedLoop& loop) {
       if (declared_.insert(loops_.storage(in.value)).second) out_.write(registers_.declaration(r));
       Registers state = r;
       state.name = loop.states[i];
-      state.type = type;
+      state.type = red.value_type;
+      state.indexed = red.indexed;
       if (own) out_.write(registers_.declaration(state));
       if (loop.layout.part == Part::all && side == 0) {
         const bool vectors = loop.frame.vector > 1;
@@ -100,7 +99,7 @@ void ReductionPrinter::print_reduction_starts_of_row(PrintedLoop& loop) {
     if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) != 1 || is_inner_sum(loop, i)) continue;
     const std::string row = loop.frame.row_steps() > 1 ? "[r]" : "";
     const Reduction red = reduction(loop, i);
-    out_.line("{}{} = {}::identity<{}>();", red.state, row, red.monoid, red.type);
+    out_.line("{}{} = {}::identity<{}>();", red.state, row, red.monoid, red.type());
   }
 }
 
@@ -126,16 +125,16 @@ void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, const Type
     std::string index = side == 0 ? row_text(loop) : col_text(loop);
     if (side == 1 && loop.frame.vector > 1) index += " + v";
     // A thread's elements come in the order of their indices.
-    out_.line("{0} = {1}::take_in({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type,
+    out_.line("{0} = {1}::take_in({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type(),
               expressions_.as_type(value, red.value_type), index);
     return;
   }
-  const std::string text = expressions_.as_type(value, red.type);
-  const bool real = red.type == "f32" || red.type == "f64";
+  const std::string text = expressions_.as_type(value, red.value_type);
+  const bool real = is_float(red.value_type);
   if (m == Monoid::sum && real)
     out_.line("{} += {};", state, text);
   else if (m == Monoid::prod && real)
-    out_.line("{} *= {};", state, wrapped(expressions_.converted(value, red.type)));
+    out_.line("{} *= {};", state, wrapped(expressions_.converted(value, red.value_type)));
   else if (m == Monoid::max || m == Monoid::min)
     out_.line("{0} = {1}({0}, {2});", state, m == Monoid::max ? "max" : "min", text);
   else
@@ -165,7 +164,7 @@ void ReductionPrinter::print_exchange(PrintedLoop& loop) {
 
 void ReductionPrinter::print_column_exchange(const PrintedLoop& loop, const Reduction& red) {
   const TileFrame& f = loop.frame;
-  const std::string stage = k_.exchanges().exchange_place(red.type),
+  const std::string stage = k_.exchanges().exchange_place(red.type()),
                     who = k_.exchanges().exchanging_threads().empty()
                               ? ""
                               : ", " + k_.exchanges().exchanging_threads();
@@ -195,7 +194,7 @@ void ReductionPrinter::print_cluster_columns(const PrintedLoop& loop,
   std::vector<std::string> places, vectors;
   for (const Reduction& r : reductions) {
     const std::string name = names_.unique(r.state + "_parts");
-    shared_.push_back(fmt::format("__shared__ {} {}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
+    shared_.push_back(fmt::format("__shared__ {} {}{}[{}][{}];", r.type(), name, repeated ? "[2]" : "",
                                   f.row_blocks, columns));
     places.push_back(name + (repeated ? "[step & 1]" : ""));
     vectors.push_back(one ? fmt::format("as_vectors(&{})", r.state) : steps > 1 ? r.state : "&" + r.state);
@@ -233,7 +232,7 @@ void ReductionPrinter::print_row_exchange(PrintedLoop& loop, const std::vector<R
   std::vector<std::string> places;
   for (const Reduction& r : reductions) {
     const std::string name = names_.unique(r.state + "_parts");
-    shared_.push_back(fmt::format("__shared__ {} {}{}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
+    shared_.push_back(fmt::format("__shared__ {} {}{}{}[{}][{}];", r.type(), name, repeated ? "[2]" : "",
                                   f.groups > 1 ? fmt::format("[{}]", f.groups) : "", rows, parts));
     // A group's number counts those of all blocks that share the tile's rows; each block has its own places.
     const std::string group =
@@ -272,11 +271,11 @@ void ReductionPrinter::print_scaled_extreme(PrintedLoop& loop, const Reduction& 
 void ReductionPrinter::print_reduction_end(PrintedLoop& loop, const Reduction& red) {
   const Instr& in = loop.plan->body[red.instr];
   const bool scalar_result = kernel_.type(in.value).rank() == 0;
-  const std::string type = scalar_result ? expressions_.type_of(in.value) : registers_.buffer(in.value).type;
-  if (type == red.type) return;
+  const DType type = scalar_result ? expressions_.type_of(in.value) : registers_.buffer(in.value).type;
+  if (!red.indexed && type == red.value_type) return;
   const auto converted_text = [&](const std::string& state) {
     if (tile::finds_place(in.op->monoid)) return fmt::format("{}({}.index)", type, state);
-    if (type == "bool") return fmt::format("{} != 0", state);
+    if (is_bool(type)) return fmt::format("{} != 0", state);
     return fmt::format("{}({})", type, state);
   };
   if (scalar_result) {

@@ -26,10 +26,11 @@ class ReductionPrinter : PrinterParts {
  private:
   struct Reduction {
     std::size_t instr;
-    std::string monoid;      // "Max"
-    std::string state;       // variable
-    std::string type;        // of the state
-    std::string value_type;  // of the value in the state
+    std::string monoid;    // "Max"
+    std::string state;     // variable
+    DType value_type;      // of the value in the state
+    bool indexed = false;  // with its place
+    std::string type() const { return maybe_indexed(value_type, indexed); }
   };
   Reduction reduction(const PrintedLoop& loop, std::size_t i) const;
   void print_row_exchange(PrintedLoop& loop, const std::vector<Reduction>& reductions);

@@ -6,15 +6,15 @@ namespace tilewright::cuda {
 using tile::Op;
 using tile::OpKind;
 
-std::string RegisterPrinter::declaration(const Registers& r) const {
-  if (r.layout.part == Part::one) return fmt::format("{} {};", r.type, r.name);
+std::string RegisterPrinter::declarator(const Registers& r) const {
+  if (r.layout.part == Part::one) return fmt::format("{} {}", r.element_type(), r.name);
   const TileFrame& f = layouts_.frame(r.layout);
   const Index steps = r.rows > 0 ? r.rows : f.row_steps();
   const std::string rows = steps > 1 ? fmt::format("[{}]", steps) : "";
   const std::string cols = f.col_steps() > 1 ? fmt::format("[{}]", f.col_steps()) : "";
-  if (r.layout.part == Part::rows) return fmt::format("{} {}{};", r.type, r.name, rows);
-  return fmt::format("Vec<{}, {}> {}{}{};", r.type, f.vector, r.name, r.layout.part == Part::all ? rows : "",
-                     cols);
+  if (r.layout.part == Part::rows) return fmt::format("{} {}{}", r.element_type(), r.name, rows);
+  return fmt::format("Vec<{}, {}> {}{}{}", r.element_type(), f.vector, r.name,
+                     r.layout.part == Part::all ? rows : "", cols);
 }
 
 std::string RegisterPrinter::at(const Registers& r) const {
@@ -66,7 +66,7 @@ Registers RegisterPrinter::buffer(ValueId v) {
   TW_CHECK(layout != layouts_.buffers.end(), "a buffer without a layout");
   const DType dtype = kernel_.type(s).dtype;
   const bool vectors = layout->second.part == Part::all || layout->second.part == Part::cols;
-  const std::string type = vectors && is_narrow_float(dtype) ? element_type(dtype) : expressions_.type_of(s);
+  const DType type = vectors && is_narrow_float(dtype) ? dtype : expressions_.type_of(s);
   buffers_[s] = {names_.value(s), layout->second, dtype, type};
   if (layouts_.folded.count(s) > 0) buffers_[s].rows = 1;
   return buffers_[s];

@@ -13,7 +13,8 @@ class RegisterPrinter : PrinterState {
       : PrinterState(k), expressions_(expressions) {}
 
   Registers buffer(ValueId v);  // the registers a value lives in
-  std::string declaration(const Registers& r) const;
+  std::string declaration(const Registers& r) const { return declarator(r) + ";"; }
+  std::string declaration_of_zeros(const Registers& r) const { return declarator(r) + " = {};"; }
   std::string at(const Registers& r) const;          // "x[r][c]"
   std::string element(const Registers& r) const;     // "x[r][c].v[v]"
   std::string pointer_to(const Registers& r) const;  // first vector of it
@@ -23,6 +24,7 @@ class RegisterPrinter : PrinterState {
   std::string staged_slot(const Registers& r, const std::string& base) const;
 
  private:
+  std::string declarator(const Registers& r) const;  // "Vec<f32, 2> x[4]"
   std::string staged_vector(const Registers& r) const;
 
   const ExpressionPrinter& expressions_;

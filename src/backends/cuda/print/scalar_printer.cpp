@@ -42,7 +42,7 @@ void ScalarPrinter::print_scalar_effect(const Op& op) {
   k_.elements().print_wait_for_readers({&op}, whole.layout, false);
   need("convert");
   const std::string stored =
-      fmt::format("cast<{}>({})", element_type(dtype), expressions_.as_type(value, compute_type(dtype)));
+      fmt::format("cast<{}>({})", dtype, expressions_.as_type(value, compute_dtype(dtype)));
   if (op.kind == OpKind::atomic_add) {
     need("atomic");
     out_.line("if ({}) atomic_add({} + {}, {});", guard, view, offset, stored);
@@ -80,10 +80,10 @@ void ScalarPrinter::print_scalar(const Op& op) {
       scalars_[v] = literal_text(kernel_.type(v).dtype, op.number, expressions_.type_of(v));
       return;
     case OpKind::scalar_param:
-      scalars_[v] = {names_.scalar(op.param), compute_type(kernel_.type(v).dtype)};
+      scalars_[v] = {names_.scalar(op.param), compute_dtype(kernel_.type(v).dtype)};
       return;
     case OpKind::program_id:
-      scalars_[v] = {k_.programs().axis_name(op.param), "i32"};
+      scalars_[v] = {k_.programs().axis_name(op.param), DType::i32};
       return;
     case OpKind::broadcast:
     case OpKind::reshape:
@@ -103,13 +103,13 @@ void ScalarPrinter::print_scalar(const Op& op) {
     for (ValueId o : op.operands) operands.push_back(expressions_.scalar(o));
     e = expressions_.compute(op, operands);
   }
-  const std::string type = expressions_.type_of(v);
+  const DType type = expressions_.type_of(v);
   if (!needs_variable && uses_.is_part_of_another(v)) {
     scalars_[v] = expressions_.converted(e, type);
     return;
   }
   if (!needs_variable && loop_depth_ == 0 && uses_.is_of_program(v)) {
-    const auto [same, is_new] = equal_.insert({type + " " + expressions_.as_type(e, type), v});
+    const auto [same, is_new] = equal_.insert({{type, expressions_.as_type(e, type)}, v});
     if (!is_new) {
       same_[v] = same->second;
       scalars_[v] = expressions_.scalar(same->second);

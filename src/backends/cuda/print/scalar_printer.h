@@ -23,8 +23,9 @@ class ScalarPrinter : PrinterParts {
   const ScalarUses uses_;
   std::map<ValueId, const Op*> definitions_;  // of the kernel's own body
   std::map<ValueId, std::string> lines_;      // as printed
-  std::map<std::string, ValueId> equal_;      // by type and expression: of the kernel's own body
-  std::map<ValueId, ValueId> same_;           // equal ones that were printed before
+  // By type and expression: of the kernel's own body.
+  std::map<std::pair<DType, std::string>, ValueId> equal_;
+  std::map<ValueId, ValueId> same_;  // equal ones that were printed before
 };
 
 }  // namespace tilewright::cuda

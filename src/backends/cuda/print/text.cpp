@@ -4,12 +4,12 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 namespace tilewright::cuda {
 
-std::string element_type(DType dtype) { return std::string(name(dtype)); }
-std::string compute_type(DType dtype) { return std::string(name(compute_dtype(dtype))); }
+std::string maybe_indexed(DType type, bool indexed) {
+  return indexed ? fmt::format("Indexed<{}>", type) : fmt::format("{}", type);
+}
 
 std::string integer(Index value) {
   if (value == std::numeric_limits<Index>::min()) return "(-9223372036854775807ll - 1)";
@@ -19,7 +19,7 @@ std::string integer(Index value) {
 
 std::string literal(DType dtype, const tile::Number& number) {
   if (is_bool(dtype)) return number.i != 0 ? "true" : "false";
-  if (dtype == DType::i8 || dtype == DType::u8) return fmt::format("{}({})", element_type(dtype), number.i);
+  if (dtype == DType::i8 || dtype == DType::u8) return fmt::format("{}({})", dtype, number.i);
   // C++ has no i32 literal of the least i32: its digits alone are an i64.
   if (dtype == DType::i32 && number.i == std::numeric_limits<std::int32_t>::min())
     return fmt::format("i32({})", integer(number.i));
@@ -41,12 +41,12 @@ std::string stored_literal(DType dtype, const tile::Number& number) {
     if (dtype == DType::i64) return fmt::format("i64({})", integer(number.i));
     return dtype == DType::i8 || dtype == DType::u8
                ? literal(dtype, number)
-               : fmt::format("{}({})", element_type(dtype),
+               : fmt::format("{}({})", dtype,
                              is_float(dtype) || is_bool(dtype) ? literal(dtype, number) : integer(number.i));
   }
   std::uint16_t bits = 0;
   store_f64(&bits, dtype, number.f);
-  return fmt::format("{}{{{:#x}}}", element_type(dtype), bits);
+  return fmt::format("{}{{{:#x}}}", dtype, bits);
 }
 
 std::string identifier(std::string_view name) {
@@ -56,8 +56,8 @@ std::string identifier(std::string_view name) {
   return printer::is_keyword(out) || is_reserved(out) ? out + "_" : out;
 }
 
-TypedText literal_text(DType dtype, const tile::Number& number, std::string type) {
-  TypedText e{literal(dtype, number), std::move(type)};
+TypedText literal_text(DType dtype, const tile::Number& number, DType type) {
+  TypedText e{literal(dtype, number), type};
   const bool is_plain = dtype == DType::i32 || dtype == DType::i64;  // others name their type
   if (is_plain && number.i >= -2147483647 && number.i <= 2147483647) e.number = number.i;
   const bool has_sign = is_float(dtype) ? std::signbit(number.f) : e.number.value_or(0) < 0;

@@ -108,15 +108,13 @@ class Text {
   std::string out_;
 };
 
-// The C++ type an element is stored as.
-std::string element_type(DType dtype);
-// The C++ type it is computed in: f32 for narrow floats.
-std::string compute_type(DType dtype);
-// A literal of the compute type.
+// A literal of the type that it is computed in.
 std::string literal(DType dtype, const tile::Number& number);
 // A literal of the stored type: narrow floats as their bits.
 std::string stored_literal(DType dtype, const tile::Number& number);
 std::string integer(Index value);
+// The C++ type of a value, or of one with its place.
+std::string maybe_indexed(DType type, bool indexed);
 // A name that is valid C++: other characters become '_'.
 std::string identifier(std::string_view name);
 
@@ -136,21 +134,30 @@ enum class Binding : unsigned char {
   name          // x, 1.0f, x[r].v[v]
 };
 
-// An expression and the C++ type it has ("i32" for an i64 that is known to fit). Who writes it says how it
+// An expression and the C++ type it has (i32 for an i64 that is known to fit). Who writes it says how it
 // binds: nobody reads that back from the text.
 struct TypedText {
   std::string text;
-  std::string type;
+  DType type = DType::f32;
   int operations = 0;  // in the text, names and elements of arrays being none
   Binding binds = Binding::name;
   std::optional<Index> number = std::nullopt;  // that the text is the digits of
   // Whether a variable for it would only be another name.
   bool is_short() const { return binds == Binding::name || binds == Binding::signed_name; }
 };
-TypedText literal_text(DType dtype, const tile::Number& number, std::string type);
+TypedText literal_text(DType dtype, const tile::Number& number, DType type);
 // "(text)" where it binds less than that.
 std::string wrapped_below(const TypedText& e, Binding least);
 // "(text)" unless it is a single name, number, call or subscript.
 std::string wrapped(const TypedText& e);
 
 }  // namespace tilewright::cuda
+
+// C++ types are called as the types of elements are.
+template <>
+struct fmt::formatter<tilewright::DType> : fmt::formatter<std::string_view> {
+  template <class Context>
+  auto format(tilewright::DType type, Context& context) const {
+    return fmt::formatter<std::string_view>::format(tilewright::name(type), context);
+  }
+};

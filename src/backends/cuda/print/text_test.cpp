@@ -7,24 +7,24 @@ namespace tilewright::cuda {
 namespace {
 
 TEST(Text, BracketsStandWhereAnExpressionBindsLess) {
-  const TypedText sum{"a + b", "i32", 1, Binding::sum}, call{"f(a)", "i32", 0, Binding::call};
+  const TypedText sum{"a + b", DType::i32, 1, Binding::sum}, call{"f(a)", DType::i32, 0, Binding::call};
   EXPECT_EQ(wrapped_below(sum, Binding::sum), "a + b");
   EXPECT_EQ(wrapped_below(sum, Binding::product), "(a + b)");
   EXPECT_EQ(wrapped(call), "f(a)");
-  EXPECT_EQ(wrapped({"x", "i32"}), "x");
-  EXPECT_EQ(wrapped({"-x", "i32", 1, Binding::signed_name}), "(-x)");
+  EXPECT_EQ(wrapped({"x", DType::i32}), "x");
+  EXPECT_EQ(wrapped({"-x", DType::i32, 1, Binding::signed_name}), "(-x)");
 }
 
 TEST(Text, ALiteralSaysItsSignAndItsNumber) {
-  const TypedText negative = literal_text(DType::i64, {.i = -5}, "i32");
+  const TypedText negative = literal_text(DType::i64, {.i = -5}, DType::i32);
   EXPECT_EQ(negative.text, "-5");
   EXPECT_EQ(negative.number, -5);
   EXPECT_EQ(wrapped(negative), "(-5)");
-  EXPECT_EQ(wrapped(literal_text(DType::i8, {.i = -5}, "i8")), "i8(-5)");
-  EXPECT_EQ(literal_text(DType::i8, {.i = -5}, "i8").number, std::nullopt);
-  EXPECT_EQ(literal_text(DType::i64, {.i = Index{1} << 40}, "i64").number, std::nullopt);
-  EXPECT_EQ(wrapped(literal_text(DType::f32, {.f = -1}, "f32")), "(-1.0f)");
-  EXPECT_EQ(wrapped(literal_text(DType::f32, {.f = 1}, "f32")), "1.0f");
+  EXPECT_EQ(wrapped(literal_text(DType::i8, {.i = -5}, DType::i8)), "i8(-5)");
+  EXPECT_EQ(literal_text(DType::i8, {.i = -5}, DType::i8).number, std::nullopt);
+  EXPECT_EQ(literal_text(DType::i64, {.i = Index{1} << 40}, DType::i64).number, std::nullopt);
+  EXPECT_EQ(wrapped(literal_text(DType::f32, {.f = -1}, DType::f32)), "(-1.0f)");
+  EXPECT_EQ(wrapped(literal_text(DType::f32, {.f = 1}, DType::f32)), "1.0f");
 }
 
 TEST(Text, NamesOfABlockAreFreeBehindIt) {

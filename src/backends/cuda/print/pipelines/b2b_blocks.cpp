@@ -25,7 +25,7 @@ void B2bBlocks::print_stages(const std::string& first) {
   for (std::size_t i = 0; i < b2b_->blocks.size(); ++i) {
     const TensorOperand& o = b2b_->blocks[i].operand;
     const Names& text = text_[i];
-    const std::string element = element_type(o.dtype);
+    const DType element = o.dtype;
     const auto define = [&](const std::string& name, Index rows, Index depth, bool k_major) {
       out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element, rows, depth, k_major ? "k" : "mn");
     };
@@ -109,18 +109,19 @@ TypedText B2bBlocks::used_part_load(const Op& op, const TypedText& line) {
     TypedText at = expressions_.scalar(op.operands[static_cast<std::size_t>(dim)]);
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
       if (op.tile_dims[axis] == dim && shape[axis] > 1)
-        at = {fmt::format("({} + {})", expressions_.as_type(at, "i64"), line.text), "i64", 1, Binding::call};
+        at = {fmt::format("({} + {})", expressions_.as_type(at, DType::i64), line.text), DType::i64, 1,
+              Binding::call};
     if (op.bounded)
-      inside +=
-          fmt::format("{}u64({}) < u64({})", inside.empty() ? "" : " && ", expressions_.as_type(at, "i64"),
-                      expressions_.dim_text(view.extents[static_cast<std::size_t>(dim)]));
+      inside += fmt::format("{}u64({}) < u64({})", inside.empty() ? "" : " && ",
+                            expressions_.as_type(at, DType::i64),
+                            expressions_.dim_text(view.extents[static_cast<std::size_t>(dim)]));
     indices.push_back(at);
   }
   need("memory");
-  const std::string type = expressions_.type_of(op.results[0]);
+  const DType type = expressions_.type_of(op.results[0]);
   TypedText e{fmt::format("load<1, Cache::constant>({} + {}).v[0]", names_.view(op.param),
                           expressions_.view_offset(op.param, indices)),
-              compute_type(view.dtype), 0, Binding::prefix};
+              compute_dtype(view.dtype), 0, Binding::prefix};
   if (!inside.empty())
     e = {fmt::format("({} ? {} : {})", inside, e.text, literal(view.dtype, op.number)), e.type, 0,
          Binding::call};
@@ -138,7 +139,7 @@ bool B2bBlocks::zero_unused(const B2bDot& d, int threads,
     need("used_part");
     any = true;
     out_.line("zero_unused<{}, {}, {}>({}, [&](i32 i) {{ return {}; }});", names(block).type, part.k_major,
-              threads, layout(block), used_part(part.where, {"i", "i32"}).text);
+              threads, layout(block), used_part(part.where, {"i", DType::i32}).text);
   }
   return any;
 }

@@ -17,16 +17,18 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
   for (int side : {0, 1}) {
     const int dim = side == 0 ? o.inner_dim() : o.outer_dim();
     const Index size = side == 0 ? o.inner() : o.outer();
-    ends[side] = access.checked_above(dim) ? fmt::format("end_inside({}, {}, {})",
-                                                         text.as_type(text.scalar(access.start(dim)), "i64"),
-                                                         text.dim_text(access.extent(dim)), size)
-                                           : integer(size);
+    ends[side] =
+        access.checked_above(dim)
+            ? fmt::format("end_inside({}, {}, {})", text.as_type(text.scalar(access.start(dim)), DType::i64),
+                          text.dim_text(access.extent(dim)), size)
+            : integer(size);
   }
   // Starts along the other dimensions may come from a table: a block that starts outside the view is zeros.
   for (int dim = 0; dim < access.rank(); ++dim)
     if (access.axis_of(dim) < 0 && (access.checked_below(dim) || access.checked_above(dim)))
-      ends[0] = fmt::format("u64({}) < u64({}) ? {} : 0", text.as_type(text.scalar(access.start(dim)), "i64"),
-                            text.dim_text(access.extent(dim)), ends[0]);
+      ends[0] =
+          fmt::format("u64({}) < u64({}) ? {} : 0", text.as_type(text.scalar(access.start(dim)), DType::i64),
+                      text.dim_text(access.extent(dim)), ends[0]);
   constexpr Index kBytes = 16;
   const Index chunk = kBytes / static_cast<Index>(size_bytes(access.view().dtype));
   const bool inside = !access.checked_above(o.inner_dim()) || access.whole_vectors(inner_axis, chunk);
@@ -50,8 +52,7 @@ void print_dot_blocks(KernelPrinter& k) {
       k.out().line("using {} = FmaBlock<{}, {}, {}, {}, Major::{}>;", name, o->rows, o->depth,
                    rows ? f.groups : f.threads_per_row, rows ? 1 : f.vector, major);
     } else {
-      k.out().line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(o->dtype), o->rows,
-                   o->depth, major);
+      k.out().line("using {} = Block<{}, {}, {}, Major::{}>;", name, o->dtype, o->rows, o->depth, major);
     }
   }
   k.out().line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;",
@@ -103,7 +104,7 @@ bool CpAsyncDot::print_loop(const Step& step) {
   print_dot_blocks(k_);
   out_.open("const auto fetch = [&](i64 {}, int stage)", name);
   out_.open_if_needed("if ({} < {})", name, upper);
-  scalars_[i] = {name, "i64"};
+  scalars_[i] = {name, DType::i64};
   for (const Step& s : step.body[0])
     if (s.kind == Step::Kind::scalar) k_.scalars().print_scalar(*s.op);
   print_copy(k_, "A", "a_blocks + stage * A::bytes", dot_->a);

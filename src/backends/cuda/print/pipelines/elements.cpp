@@ -44,7 +44,7 @@ void PersistentRows::name_staged() {
     const auto buffer = layouts_.buffers.find(storage);
     if (buffer == layouts_.buffers.end()) continue;
     const DType dtype = kernel_.type(storage).dtype;
-    buffers_[storage] = {s.name + "_now", buffer->second, dtype, element_type(dtype), /*staged=*/true};
+    buffers_[storage] = {s.name + "_now", buffer->second, dtype, dtype, /*staged=*/true};
     declared_.insert(storage);
   }
 }
@@ -54,7 +54,7 @@ bool PersistentRows::bring_load(PrintedLoop& loop, std::size_t i) {
   const auto staged = staged_.find(in.op);
   if (staged == staged_.end()) return false;
   const DType dtype = kernel_.views[static_cast<std::size_t>(in.op->param)].dtype;
-  loop.arrays[i] = {staged->second.name + "_now", loop.layout, dtype, element_type(dtype), true};
+  loop.arrays[i] = {staged->second.name + "_now", loop.layout, dtype, dtype, true};
   print_fetch(loop, in);
   return true;
 }
@@ -69,7 +69,7 @@ void PersistentRows::print_fetch(PrintedLoop& loop, const Instr& in) {
   for (int d = 0; d < access.rank(); ++d) foresight_.print(access.start(d));
   const Bounds b = k_.elements().loads().print_bounds(loop, in, access);
   const Address a = k_.elements().loads().print_address(loop, in, access);
-  const Registers r{s.name, loop.layout, access.view().dtype, element_type(access.view().dtype), true};
+  const Registers r{s.name, loop.layout, access.view().dtype, access.view().dtype, true};
   registers_.for_registers(r, [&] {
     std::string p = a.base, guard = b.uniform;
     const bool rows = loop.layout.part == Part::all && loop.frame.row_steps() > 1;

@@ -119,7 +119,7 @@ void Wgmma::print_block_loads(const BlockNames& names, const TensorOperand& o, c
   std::vector<std::string> layout;
   for (int d : map.dims) {
     std::string start =
-        expressions_.as_type(expressions_.scalar(o.load->operands[static_cast<std::size_t>(d)]), "i32");
+        expressions_.as_type(expressions_.scalar(o.load->operands[static_cast<std::size_t>(d)]), DType::i32);
     if (multicast && d == o.row_dim) start += fmt::format(" + i32(rank) * {}", o.rows / share);
     layout.push_back(start);
   }
@@ -135,7 +135,7 @@ void Wgmma::open_dot_loop(const Op& op) {
   const std::string name = names_.value(i), lower = expressions_.scalar(op.operands[0]).text;
   out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower,
             expressions_.scalar(op.operands[1]).text, expressions_.scalar(op.operands[2]).text);
-  scalars_[i] = {name, "i64"};
+  scalars_[i] = {name, DType::i64};
 }
 
 bool Wgmma::runs_always(const Op& loop) const {

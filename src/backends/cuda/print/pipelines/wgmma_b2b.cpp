@@ -40,7 +40,7 @@ void WgmmaB2b::name_parts(const B2bDot& d) {
   if (parts_.count(left) > 0) return;
   const Registers narrow = registers_.buffer(left);
   parts_[left] = narrow;
-  buffers_[left] = {names_.unique(narrow.name + "_wide"), narrow.layout, DType::f32, "f32"};
+  buffers_[left] = {names_.unique(narrow.name + "_wide"), narrow.layout, DType::f32, DType::f32};
 }
 
 // What runs under the next round's steps keeps its operand until it is done, while these make the next one.

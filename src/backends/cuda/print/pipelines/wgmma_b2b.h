@@ -63,7 +63,8 @@ class WgmmaB2b : public Wgmma {
     std::map<ValueId, Registers> aside = {};
   };
   struct RoundBounds {
-    std::string index, type;
+    std::string index;
+    DType type = DType::i64;
     TypedText from;
     std::string end, by;
   };

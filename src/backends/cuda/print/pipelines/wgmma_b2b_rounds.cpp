@@ -33,8 +33,7 @@ void WgmmaB2b::print_parts(const B2bDot& d) {
   need("memory");
   if (is_f8(narrow.dtype)) return out_.line("to_bytes({}, {});", narrow.name, wide.name);
   registers_.for_registers(narrow, [&] {
-    out_.line("{} = from_f32<{}>({});", registers_.at(narrow), element_type(narrow.dtype),
-              registers_.at(wide));
+    out_.line("{} = from_f32<{}>({});", registers_.at(narrow), narrow.dtype, registers_.at(wide));
   });
 }
 

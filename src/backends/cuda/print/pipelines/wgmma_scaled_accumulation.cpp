@@ -122,10 +122,10 @@ void WgmmaScaledAccumulation::print_product(const Rounds& a, const Round& round,
   const ValueId product = loops_.storage(dot().op->results[0]);
   out_.line("wgmma_pin({});", registers_.buffer(product).name);
   for (const auto& [v, r] : a.names[round.kind].buffers)
-    if (v != product && r.type == "f32" && (r.layout.part == Part::rows || r.layout.part == Part::one))
+    if (v != product && r.type == DType::f32 && (r.layout.part == Part::rows || r.layout.part == Part::one))
       out_.line("wgmma_pin({});", r.name);
   for (const auto& [v, name] : a.names[round.kind].scalars)
-    if (expressions_.type_of(v) == "f32") out_.line("wgmma_pin({});", name);
+    if (expressions_.type_of(v) == DType::f32) out_.line("wgmma_pin({});", name);
   if (a.row_blocks > 1) k_.elements().row_window() = {row_block * kBlockRows, (row_block + 1) * kBlockRows};
   print_steps(a, round, a.after);
   k_.elements().row_window().reset();
