@@ -17,11 +17,6 @@ using ir::NodeId;
 
 namespace {
 
-// Fusions of the program that store some values, and that compute them again.
-struct Alternatives {
-  Fusion stored, recomputed;
-};
-
 // The casts that are not made of values in `again`: kernels may need what these give as memory.
 std::set<NodeId> casts_beside(const Graph& graph, const std::set<NodeId>& casts,
                               const std::set<NodeId>& again) {
@@ -45,37 +40,90 @@ bool has_large(const FusionInput& input, const std::set<NodeId>& all, const std:
 // What values may be computed again for: large ones to save memory, too; others where that is clearly faster.
 enum class ToSave { time, memory };
 
-Fusion choose_recomputation(const FusionInput& input, const FusionOptions& options,
-                            const std::set<NodeId>& again, ToSave what, Alternatives both) {
-  const Graph& graph = input.graph;
-  const tile::Target& target = input.target;
-  double bytes = 0, affected = 0;
-  for (const Group& g : both.stored.groups) {
-    const bool touches = std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) {
-      const std::set<NodeId> from = sources_of(graph, id, {});
-      return again.count(id) != 0 ||
-             std::any_of(from.begin(), from.end(), [&](NodeId s) { return again.count(s) != 0; });
-    });
-    if (!touches) continue;
-    affected += input.plans.price(graph, input.forms, g).seconds;
-    for (NodeId o : g.outputs)
-      if (again.count(o)) bytes += bytes_of(graph.type(o));
+// A fusion of the program, from one that stores every value on: values are computed again where that is worth
+// it.
+class Recomputation {
+ public:
+  Recomputation(const FusionInput& input, const FusionOptions& options)
+      : input_(input),
+        options_(options),
+        casts_(widening_casts(input.graph)),
+        best_(merge_groups(input, casts_)) {}
+
+  // All of the values, or those of their parts that are worth it. Other fusions of the whole program take
+  // time: they are looked at where a part is too large for a cache.
+  void try_values(const std::set<NodeId>& values, ToSave what) {
+    if (try_together(values, what)) return;
+    const std::vector<std::set<NodeId>> parts = independent_parts(input_.graph, values);
+    if (parts.size() < 2) return;
+    for (const std::set<NodeId>& part : parts)
+      if (has_large(input_, part, again_)) try_together(part, what);
   }
-  if (bytes == 0) return std::move(both.stored);  // everything that reads them is one kernel already
-  const double held = bytes / static_cast<double>(options.pieces);
-  const double more = both.recomputed.seconds - both.stored.seconds;
-  const bool worth = what == ToSave::time
-                         ? more < -target.prediction_error * affected
-                         : more < 0 || (!target.cache_holds(held) && more <= (slowest(held) - 1) * affected);
-  const bool chosen = options.recompute == Recompute::always || worth;
-  Fusion& taken = chosen ? both.recomputed : both.stored;
-  if (!chosen && !taken.recomputing.empty()) return std::move(taken);  // what was decided before stands
-  taken.recomputing = fmt::format(
-      "{} values of {:.1f} MB are {}: predicted {:.1f} us stored, {:.1f} us computed again", again.size(),
-      bytes / 1e6, chosen ? "computed again by each kernel that reads them" : "stored", affected * 1e6,
-      (affected + more) * 1e6);
-  return std::move(taken);
-}
+
+  Fusion result() { return std::move(best_); }
+
+ private:
+  struct Affected {
+    double stored_bytes = 0;  // of the values
+    double seconds = 0;       // of the kernels that write or read them
+  };
+  Affected affected_by(const std::set<NodeId>& values) const {
+    Affected out;
+    for (const Group& g : best_.groups) {
+      const bool touches = std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) {
+        const std::set<NodeId> from = sources_of(input_.graph, id, {});
+        return values.count(id) != 0 ||
+               std::any_of(from.begin(), from.end(), [&](NodeId s) { return values.count(s) != 0; });
+      });
+      if (!touches) continue;
+      out.seconds += input_.plans.price(input_.graph, input_.forms, g).seconds;
+      for (NodeId o : g.outputs)
+        if (values.count(o)) out.stored_bytes += bytes_of(input_.graph.type(o));
+    }
+    return out;
+  }
+
+  bool is_worth(ToSave what, const Affected& affected, double more_seconds) const {
+    if (options_.recompute == Recompute::always) return true;
+    if (what == ToSave::time) return more_seconds < -input_.target.prediction_error * affected.seconds;
+    const double held = affected.stored_bytes / static_cast<double>(options_.pieces);
+    return more_seconds < 0 ||
+           (!input_.target.cache_holds(held) && more_seconds <= (slowest(held) - 1) * affected.seconds);
+  }
+
+  // False where they stay stored.
+  bool try_together(const std::set<NodeId>& values, ToSave what) {
+    const Affected affected = affected_by(values);
+    if (affected.stored_bytes == 0) return true;  // everything that reads them is one kernel already
+    std::set<NodeId> again = again_;
+    again.insert(values.begin(), values.end());
+    std::set<NodeId> all = casts_beside(input_.graph, casts_, again);
+    all.insert(again.begin(), again.end());
+    Fusion recomputed = merge_groups(input_, all);
+    const double more = recomputed.seconds - best_.seconds;
+    const bool taken = is_worth(what, affected, more);
+    const std::string decision = fmt::format(
+        "{} values of {:.1f} MB are {}: predicted {:.1f} us stored, {:.1f} us computed again", values.size(),
+        affected.stored_bytes / 1e6, taken ? "computed again by each kernel that reads them" : "stored",
+        affected.seconds * 1e6, (affected.seconds + more) * 1e6);
+    if (!taken) {
+      if (best_.recomputing.empty()) best_.recomputing = decision;
+      return false;
+    }
+    const bool others =
+        !again_.empty() && !std::includes(values.begin(), values.end(), again_.begin(), again_.end());
+    recomputed.recomputing = others ? best_.recomputing + "\n  " + decision : decision;
+    best_ = std::move(recomputed);
+    again_ = std::move(again);
+    return true;
+  }
+
+  const FusionInput& input_;
+  const FusionOptions& options_;
+  const std::set<NodeId> casts_;
+  Fusion best_;
+  std::set<NodeId> again_;  // the values that it computes again
+};
 
 }  // namespace
 
@@ -83,20 +131,15 @@ Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, const 
   const Recompute recompute = options.recompute;
   GroupForms forms(graph);
   const FusionInput input{graph, plans->target(), *plans, forms};
-  const std::set<NodeId> casts = widening_casts(graph);
-  Fusion out = merge_groups(input, casts);
-  const auto try_again = [&](const std::set<NodeId>& again, ToSave what) {
-    std::set<NodeId> all = casts_beside(graph, casts, again);
-    all.insert(again.begin(), again.end());
-    out = choose_recomputation(input, options, again, what, {std::move(out), merge_groups(input, all)});
-  };
+  Recomputation search(input, options);
   if (recompute != Recompute::never) {
     const bool always = recompute == Recompute::always;
     const std::set<NodeId> large = recomputable(graph, always ? 1 : kMuchLarger);
-    if (!large.empty()) try_again(large, ToSave::memory);
+    if (!large.empty()) search.try_values(large, ToSave::memory);
     const std::set<NodeId> smaller_too = always ? large : recomputable(graph, 1);
-    if (has_large(input, smaller_too, large)) try_again(smaller_too, ToSave::time);
+    if (has_large(input, smaller_too, large)) search.try_values(smaller_too, ToSave::time);
   }
+  Fusion out = search.result();
   if (recompute != Recompute::never) recompute_outputs(graph, *plans, forms, out);
   out.work = plans->work();
   out.plans = plans;

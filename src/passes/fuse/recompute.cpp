@@ -4,7 +4,12 @@
 #include "passes/fuse/group_maker.h"
 #include "passes/tiling/group_cost.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace tilewright::passes {
@@ -196,6 +201,61 @@ void add_recomputed(const Graph& graph, const std::set<NodeId>& again, std::set<
 }
 
 std::set<NodeId> recomputable(const Graph& graph, double times) { return Search(graph, times).run(); }
+
+namespace {
+
+// Values that are made of products, joined with the ones that they are made of.
+class Parts {
+ public:
+  Parts(const Graph& graph, const std::set<NodeId>& again) : graph_(graph), again_(again) {
+    for (NodeId id : again) {
+      std::vector<NodeId> of;
+      for (NodeId s : sources_of(graph, id, {}))
+        if (part_.count(s)) of.push_back(s);
+      if (of.empty() && graph.node(id).op->kind != OpClass::matmul) continue;
+      part_[id] = id;
+      for (NodeId s : of) part_[first_of(s)] = first_of(id);
+    }
+  }
+
+  std::vector<std::set<NodeId>> run() {
+    std::map<NodeId, std::set<NodeId>> parts;
+    for (const auto& [id, next] : part_) parts[first_of(id)].insert(id);
+    std::map<std::string, std::set<NodeId>> kinds;
+    for (const auto& [first, part] : parts) kinds[kind_of(part)].insert(part.begin(), part.end());
+    std::vector<std::set<NodeId>> out;
+    for (const auto& [kind, part] : kinds) {
+      out.push_back(part);
+      add_recomputed(graph_, again_, out.back());
+    }
+    return out;
+  }
+
+ private:
+  NodeId first_of(NodeId id) const {
+    while (part_.at(id) != id) id = part_.at(id);
+    return id;
+  }
+
+  // Its operations and their types, in order.
+  std::string kind_of(const std::set<NodeId>& part) const {
+    std::string out;
+    for (NodeId id : part)
+      out += fmt::format("{} {} {};", graph_.node(id).op->name, name(graph_.type(id).dtype),
+                         fmt::join(graph_.type(id).shape.extents(), "x"));
+    return out;
+  }
+
+  const Graph& graph_;
+  const std::set<NodeId>& again_;
+  std::map<NodeId, NodeId> part_;  // of a value: another one of its part, or itself
+};
+
+}  // namespace
+
+std::vector<std::set<NodeId>> independent_parts(const Graph& graph, const std::set<NodeId>& again) {
+  return Parts(graph, again).run();
+}
 
 std::set<NodeId> widening_casts(const Graph& graph) {
   const std::vector<std::vector<NodeId>> users = graph.users();

@@ -7,6 +7,7 @@
 #include "passes/nest/loop_nest.h"
 
 #include <set>
+#include <vector>
 
 namespace tilewright::passes {
 
@@ -27,6 +28,12 @@ inline constexpr double slowest(double stored_bytes) { return stored_bytes < kMa
 // the graph, and every kernel of one node that reads them can compute them (build_loop_nest() takes it
 // together with them). `graph` is materialized.
 std::set<ir::NodeId> recomputable(const ir::Graph& graph, double times);
+
+// `again`, values to compute again, in parts that are not made of one another: what one part costs says
+// nothing of another one. Equal parts, as those of a model's layers, are one. Masks and other light values
+// belong to each part that reads them.
+std::vector<std::set<ir::NodeId>> independent_parts(const ir::Graph& graph,
+                                                    const std::set<ir::NodeId>& again);
 
 // Casts to a wider float that arithmetic and reductions alone read: what they are made of has every digit and
 // takes fewer bytes, so that nobody gains by storing them. None is an output of the graph.
