@@ -185,6 +185,7 @@ void ElementPrinter::print_row_body(PrintedLoop& loop) {
     out_.open_if_needed("if ({}{} < {})", steps, row_text(loop), loop.frame.rows);
   }
   print_at(loop, Level::row);
+  print_words_of_row(loop);
   print_exp_offsets(loop);
   print_inner_starts(loop);
   if (loop.layout.part == Part::all || loop.layout.part == Part::cols)
@@ -366,11 +367,8 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   std::vector<TypedText> operands;
   operands.reserve(in.operands.size());
   for (const printer::Ref& ref : in.operands) operands.push_back(operand(loop, ref));
-  if (analysis_.draws_fours(loop, i)) {
-    need("philox");
-    out_.line("if (v % 4 == 0) {} = philox(u64({}), u64({}) >> 2);", loop.outputs[i], operands[0].text,
-              operands[1].text);
-    value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), DType::i64, 0, Binding::call};
+  if (analysis_.draws(loop, i) != LoopAnalysis::Draws::apart) {
+    value = drawn_word(loop, i, operands);
     return;
   }
   if (analysis_.gathers_vector(loop, i)) {

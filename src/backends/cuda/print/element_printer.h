@@ -69,6 +69,9 @@ class ElementPrinter : PrinterParts {
   };
   void print_pieces(PrintedLoop& loop);
   void print_row_starts(PrintedLoop& loop);
+  void print_words(PrintedLoop& loop, std::size_t i);
+  void print_words_of_row(PrintedLoop& loop);
+  TypedText drawn_word(const PrintedLoop& loop, std::size_t i, const std::vector<TypedText>& operands);
   void print_tile_of_rows(PrintedLoop& loop, std::size_t i, const Access& access);
   void print_staged_pieces(const PrintedLoop& loop);
   void print_staged_rows(const PrintedLoop& loop, std::size_t i, const PieceIndex& piece);

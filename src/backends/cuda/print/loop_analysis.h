@@ -21,8 +21,15 @@ class LoopAnalysis : PrinterParts {
   Level level(const PrintedLoop& loop, const Instr& in) const;
   void count_uses(PrintedLoop& loop) const;
 
+  // --- random words (print_random.cpp)
+  // How many runs of the cipher, which gives four words, a thread needs for its elements: one for each; one
+  // for four columns that lie side by side in it; or one for each of four lanes' elements, which exchange
+  // theirs.
+  enum class Draws : unsigned char { apart, four_columns, across_columns, across_rows };
+  Draws draws(const PrintedLoop& loop, std::size_t i) const;
+  Index column_step_of_counter(const PrintedLoop& loop, std::size_t i) const;
+
   // --- indices (print_indices.cpp)
-  bool draws_fours(const PrintedLoop& loop, std::size_t i) const;
   std::optional<std::size_t> tanh_beside_one(const PrintedLoop& loop, const Instr& in) const;
 
   // --- indexed accesses of whole vectors (print_neighbours.cpp)

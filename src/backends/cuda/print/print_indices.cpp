@@ -88,17 +88,6 @@ std::optional<std::string> ElementPrinter::vector_test(PrintedLoop& loop) {
   return fmt::format("{} - u32({}) < {}", *number, vector_place(f), f.vector);
 }
 
-// Neighbouring columns that draw neighbouring random words: one run of the cipher gives four of them.
-bool LoopAnalysis::draws_fours(const PrintedLoop& loop, std::size_t i) const {
-  const Instr& in = loop.plan->body[i];
-  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::random || loop.frame.vector % 4 != 0)
-    return false;
-  if (loop.layout.part != Part::all && loop.layout.part != Part::cols) return false;
-  if (level(loop, in) != Level::element) return false;
-  const auto form = neighbours(loop).form(in.operands[1]);
-  return form && form->col == 1 && form->row % 4 == 0 && form->divisor % 4 == 0;
-}
-
 // The tanh in an addition of 1 + tanh x. That cancels where x is far below 0; as 2 / (1 + e^-2x) it does not,
 // and costs less than the tanh alone: for values that end in narrow floats.
 std::optional<std::size_t> LoopAnalysis::tanh_beside_one(const PrintedLoop& loop, const Instr& in) const {

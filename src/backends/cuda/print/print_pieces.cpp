@@ -25,6 +25,7 @@ void ElementPrinter::print_pieces(PrintedLoop& loop) {
   if (loop.pieces.rows == 1) loads_.print_piece_loads(loop, Part::all);
   loads_.print_fetched_rows(loop);
   print_at(loop, Level::row);
+  print_words_of_row(loop);
   if (quads > 1) out_.unrolled("quad", quads);
   const IndexText quad = quads > 1 ? "quad" : "0",
                   index = panels > 1 ? IndexText("panel") * quads + quad : quad;

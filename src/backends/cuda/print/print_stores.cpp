@@ -148,9 +148,8 @@ void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
       loop.values[i] = {name + element, DType::f32};
     } else if (const auto bytes = analysis_.widened_bytes(loop, in)) {
       if (loop.uses[i] > 0) print_widened(loop, i, *bytes);
-    } else if (analysis_.draws_fours(loop, i)) {
-      loop.outputs[i] = out_.local(names_.hint(in.value) + "_words");
-      out_.line("Vec<u32, 4> {};", loop.outputs[i]);
+    } else if (analysis_.draws(loop, i) == LoopAnalysis::Draws::four_columns) {
+      print_words(loop, i);
     } else if (analysis_.is_vector_store(loop, i)) {
       if (analysis_.direct_copy(loop, i)) {
         loop.outputs[i] = registers_.at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]);
