@@ -36,11 +36,13 @@ std::uint64_t hash_of_buffer(const ir::Node& node) {
   return hasher.digest().low;
 }
 
-std::uint64_t hash_of(const ir::Node& node) {
+enum class Attributes : bool { none, all };
+
+std::uint64_t hash_of(const ir::Node& node, Attributes attributes) {
   Hasher hasher;
   hasher.add(std::string_view(node.op->name)).add(node.operands.size());
   for (const auto& [key, attr] : node.attrs.items()) {
-    if (node.op == &ops::kCheckpoint && key == ops::kCall) continue;
+    if (attributes == Attributes::none || (node.op == &ops::kCheckpoint && key == ops::kCall)) continue;
     hasher.add(key);
     add_attr(hasher, attr);
   }
@@ -48,14 +50,33 @@ std::uint64_t hash_of(const ir::Node& node) {
   return hasher.digest().low;
 }
 
+// Whether all that reads a node are random numbers, as their key, or integers that are such keys.
+std::vector<bool> made_into_keys(const Graph& graph) {
+  std::vector<bool> out(static_cast<std::size_t>(graph.size()), true);
+  for (NodeId o : graph.outputs()) out[static_cast<std::size_t>(o)] = false;
+  for (NodeId id = graph.size(); id-- > 0;) {
+    const ir::Node& n = graph.node(id);
+    const bool integer = n.type.dtype == DType::i64 && n.type.shape.rank() == 0 &&
+                         (n.op->kind == ir::OpClass::pointwise || is_inlined(n));
+    const bool passes_on = integer && out[static_cast<std::size_t>(id)];
+    for (NodeId o : n.operands)
+      if (!passes_on && n.op->kind != ir::OpClass::random) out[static_cast<std::size_t>(o)] = false;
+  }
+  return out;
+}
+
 }  // namespace
 
 GroupForms::GroupForms(const Graph& graph)
-    : graph_(graph), numbers_(static_cast<std::size_t>(graph.size()), -1) {
+    : graph_(graph),
+      numbers_(static_cast<std::size_t>(graph.size()), -1),
+      is_key_number_(made_into_keys(graph)) {
   nodes_.reserve(numbers_.size());
   buffers_.reserve(numbers_.size());
   for (const ir::Node& node : graph.nodes()) {
-    nodes_.push_back(hash_of(node));
+    const std::size_t at = nodes_.size();
+    is_key_number_[at] = is_key_number_[at] && node.op->kind == ir::OpClass::constant;
+    nodes_.push_back(hash_of(node, is_key_number_[at] ? Attributes::none : Attributes::all));
     buffers_.push_back(hash_of_buffer(node));
   }
 }
@@ -82,14 +103,16 @@ void GroupForms::add_node(NodeId id, std::uint64_t mark) {
   add_operands(id);
   const auto at = static_cast<std::size_t>(id);
   code_.insert(code_.end(), {mark, static_cast<std::uint64_t>(numbers_[at]), nodes_[at]});
+  if (is_key_number_[at]) keys_numbers_.push_back(hash_of(graph_.node(id), Attributes::all));
   for (NodeId o : graph_.node(id).operands)
     code_.push_back(static_cast<std::uint64_t>(numbers_[static_cast<std::size_t>(o)]));
 }
 
-Hash128 GroupForms::key_of(const Group& group) {
+Hash128 GroupForms::price_key_of(const Group& group) {
   for (NodeId id : numbered_) numbers_[static_cast<std::size_t>(id)] = -1;
   numbered_.clear();
   code_.clear();
+  keys_numbers_.clear();
   for (NodeId id : group.nodes) number(id);
   for (NodeId id : group.nodes) add_node(id, kMember);
   code_.insert(code_.end(), {kOutputs, group.epilogue_reductions ? std::uint64_t{1} : 0});
@@ -99,8 +122,9 @@ Hash128 GroupForms::key_of(const Group& group) {
 }
 
 GroupForm GroupForms::of(const Group& group) {
-  const Hash128 key = key_of(group);
-  return {key, numbered_};
+  const Hash128 price_key = price_key_of(group);
+  code_.insert(code_.end(), keys_numbers_.begin(), keys_numbers_.end());
+  return {hash_bytes(code_.data(), code_.size() * sizeof code_[0]), price_key, numbered_};
 }
 
 }  // namespace tilewright::passes

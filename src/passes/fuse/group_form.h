@@ -1,5 +1,6 @@
 // The canonical form of a group: what it computes, whatever its nodes are called and wherever they stand. The
-// groups of a network's layers are equal but for names, and have one form.
+// groups of a network's layers are equal but for names, and have one form. Groups that differ in the numbers
+// of their random keys alone, as layers with dropout do, have one price.
 #pragma once
 
 #include "passes/nest/loop_nest.h"
@@ -10,6 +11,7 @@ namespace tilewright::passes {
 
 struct GroupForm {
   Hash128 key;                    // equal for groups of one form
+  Hash128 price_key;              // equal for those of one price: without the numbers of random keys
   std::vector<ir::NodeId> nodes;  // by their numbers in the form
 };
 
@@ -20,7 +22,7 @@ class GroupForms {
   // Numbers the group's nodes in their order, then, in the order in which these read them, the views and
   // buffers behind. The key has each node with its attributes, its type and the numbers of its operands; of a
   // buffer its type and how its rows lie.
-  Hash128 key_of(const Group& group);
+  Hash128 price_key_of(const Group& group);
   GroupForm of(const Group& group);
 
  private:
@@ -33,6 +35,8 @@ class GroupForms {
   std::vector<int> numbers_;                    // of the group that is looked at; -1: none yet
   std::vector<ir::NodeId> numbered_;
   std::vector<std::uint64_t> code_;
+  std::vector<bool> is_key_number_;          // constants that random keys alone are made of
+  std::vector<std::uint64_t> keys_numbers_;  // hashes of those in the group
 };
 
 }  // namespace tilewright::passes

@@ -38,11 +38,12 @@ TEST(GroupForm, EqualLayersHaveOne) {
 TEST(GroupForm, TellsApartWhatIsStoredAndHow) {
   const ir::Graph graph = layers_graph(kTanhLayers);
   GroupForms forms(graph);
-  const Hash128 key = forms.key_of({.nodes = {5, 6}, .outputs = {6}});
-  EXPECT_NE(key, forms.key_of({.nodes = {5, 6}, .outputs = {5, 6}}));
-  EXPECT_NE(key, forms.key_of({.nodes = {5, 6}, .outputs = {6}, .epilogue_reductions = true}));
-  EXPECT_NE(key, forms.key_of({.nodes = {5, 6, 9}, .outputs = {9}}));
-  EXPECT_EQ(forms.key_of({.nodes = {5}, .outputs = {5}}), forms.key_of({.nodes = {9}, .outputs = {9}}));
+  const Hash128 key = forms.price_key_of({.nodes = {5, 6}, .outputs = {6}});
+  EXPECT_NE(key, forms.price_key_of({.nodes = {5, 6}, .outputs = {5, 6}}));
+  EXPECT_NE(key, forms.price_key_of({.nodes = {5, 6}, .outputs = {6}, .epilogue_reductions = true}));
+  EXPECT_NE(key, forms.price_key_of({.nodes = {5, 6, 9}, .outputs = {9}}));
+  EXPECT_EQ(forms.price_key_of({.nodes = {5}, .outputs = {5}}),
+            forms.price_key_of({.nodes = {9}, .outputs = {9}}));
 }
 
 // Sums of products, each of which differs from the first in one thing.
@@ -66,7 +67,7 @@ TEST(GroupForm, TellsApartTypesAttributesAndSharedBuffers) {
 )");
   GroupForms forms(graph);
   const auto key = [&](ir::NodeId product, ir::NodeId sum) {
-    return forms.key_of({.nodes = {product, sum}, .outputs = {sum}});
+    return forms.price_key_of({.nodes = {product, sum}, .outputs = {sum}});
   };
   EXPECT_NE(key(3, 4), key(3, 5)) << "other axes";
   EXPECT_NE(key(3, 4), key(6, 7)) << "one buffer twice";

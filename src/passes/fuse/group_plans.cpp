@@ -92,7 +92,7 @@ void GroupPlans::write(const Graph& graph, const GroupForm& form, const TiledGro
 
 GroupPlans::Known& GroupPlans::known(const Graph& graph, GroupForms& forms, const Group& group,
                                      Needed needed) {
-  const auto [place, is_new] = known_.try_emplace(forms.key_of(group));
+  const auto [place, is_new] = known_.try_emplace(forms.price_key_of(group));
   Known& known = place->second;
   const bool is_done = known.is_written || needed == Needed::floor || known.price.refusal != Refusal::none;
   if (!is_new && is_done) return known;
@@ -162,22 +162,23 @@ PlannedGroup GroupPlans::write_fastest(const Graph& graph, const LoopNest& nest,
 std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupForms& forms,
                                                      const Group& group, const LowerOptions& options) {
   Known& known = this->known(graph, forms, group, Needed::kernels);
-  if (known.plan && !options.variants) {
+  const GroupForm form = forms.of(group);
+  if (known.plan && known.plan->form.key == form.key && !options.variants) {
     if (known.has_dots && !known.is_fastest) {
       const LoopNest nest = std::get<LoopNest>(build_loop_nest(graph, group));
       PlannedGroup fastest = write_fastest(graph, nest, {.name = std::string(kUnnamed)});
       if (target_.predicted_us) known.price.seconds = predicted_s(graph, fastest.lowered, target_);
-      known.plan =
-          std::make_unique<const Plan>(Plan{forms.of(group), fastest.cost, std::move(fastest.lowered)});
+      known.plan = std::make_unique<const Plan>(Plan{form, fastest.cost, std::move(fastest.lowered)});
       known.is_fastest = true;
       known.beside_s.clear();  // of the plan before
     }
     PlannedGroup out{known.plan->cost, known.plan->lowered};
-    rename_nodes(out.lowered, known.plan->form.nodes, forms.of(group).nodes);
+    rename_nodes(out.lowered, known.plan->form.nodes, form.nodes);
     name_kernels(out.lowered, options.name);
     return out;
   }
-  // Not worth taking, but taken where there is nothing else: a node by itself.
+  // A group whose random keys are of other numbers; or one not worth taking, but taken where there is nothing
+  // else: a node by itself.
   auto built = build_loop_nest(graph, group);
   if (const auto* refusal = std::get_if<Refusal>(&built)) return *refusal;
   return write_fastest(graph, std::get<LoopNest>(built), options);

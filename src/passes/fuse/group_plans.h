@@ -78,8 +78,8 @@ class GroupPlans {
   PlannedGroup write_fastest(const ir::Graph& graph, const LoopNest& nest, const LowerOptions& options) const;
 
   const tile::Target target_;
-  std::unordered_map<Hash128, Known> known_;
-  std::size_t kept_ = 0;  // exprs of plans
+  std::unordered_map<Hash128, Known> known_;  // by price keys
+  std::size_t kept_ = 0;                      // exprs of plans
   GroupWork work_;
 };
 

@@ -106,11 +106,22 @@ class Search {
         if (products_.count(s)) kept_.insert(s);
       if (!of_product) products_.insert(id);
     } else if (is_elementwise(n)) {
-      if (of_product)
+      if (of_product && !reads_as_much_beside(id, from))
         products_.insert(id);
       else if (much_larger)
         light_.insert(id), made_of = from;
     }
+  }
+
+  // Where time is to be saved: what is read beside products has the size of the value, which could be read
+  // instead. A residual stream's gradient is such a sum, and each sum of a chain of them would read all those
+  // before it.
+  bool reads_as_much_beside(NodeId id, const std::vector<NodeId>& from) const {
+    if (times_ > 1) return false;
+    double beside = 0;
+    for (NodeId s : from)
+      if (products_.count(s) == 0) beside += bytes_of(graph_.type(s));
+    return beside >= bytes_of(graph_.type(id));
   }
 
   // Every user takes it as a value, through views or not. Users come after what they read.
