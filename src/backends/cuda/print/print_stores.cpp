@@ -233,7 +233,7 @@ void ElementPrinter::print_scattered(PrintedLoop& loop, std::size_t i) {
   } else {
     stored = expressions_.as_type(value, view.dtype);
   }
-  const std::string name = names_.view(op.param), offset = expressions_.view_offset(op.param, indices);
+  const std::string name = names_.view(op.param), offset = expressions_.view_offset(op.param, indices).str();
   if (op.kind == OpKind::atomic_add) need("atomic");
   if (analysis_.adds_vector(loop, i)) {
     const std::string to = fmt::format("{} + {}", name, offset);
@@ -258,7 +258,7 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
   const Address& a = loop.addresses[i];
   std::string p = a.base;
   if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
-  if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
+  if (vectors && loop.frame.col_steps() > 1) p += " + " + (IndexText("c") * a.col_step).str();
   std::string guard = join_conditions({effect_guard(loop), b.uniform});
   if (b.rows && (part == Part::all || part == Part::rows))
     guard = join_conditions({guard, between(row_text(loop), b.first_row, b.end_row)});
@@ -284,7 +284,7 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
     return;
   }
   // A tile's own ragged end was checked around the whole vector.
-  const bool viewed = b.cols && (b.end_col != integer(loop.frame.cols) || !b.first_col.empty());
+  const bool viewed = b.cols && (b.inner_end || !b.first_col.empty());
   const std::string all =
       join_conditions({guard, viewed ? between(col, b.first_col, b.end_col) : std::string()});
   if (all.empty())
