@@ -75,6 +75,7 @@ struct PrintedLoop {
   std::vector<Bounds> bounds;       // by instruction: stores
   std::vector<Address> addresses;
   std::vector<std::string> outputs;  // by instruction: the vector that a store or a keep collects
+  std::vector<bool> kept;            // by instruction: its value was computed into the registers that keep it
   std::vector<bool> wide;            // by instruction: stores of four vectors at once, see is_wide_store
   Pieces pieces;
   std::vector<InnerProduct> inner;  // sums on tensor cores

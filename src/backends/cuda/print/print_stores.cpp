@@ -110,6 +110,18 @@ bool LoopAnalysis::keeps_load(const PrintedLoop& loop, std::size_t i) const {
                      [&](const Instr& keep) { return pairs(keep, i); });
 }
 
+std::optional<std::size_t> LoopAnalysis::keep_of_row(const PrintedLoop& loop, std::size_t i) const {
+  const ValueId value = loop.plan->body[i].value;
+  if (loop.layout.part != Part::rows) return std::nullopt;
+  for (std::size_t k = 0; k < loop.plan->body.size(); ++k) {
+    const Instr& keep = loop.plan->body[k];
+    if (keep.kind == Instr::Kind::keep && keep.value == value && loops_.storage(value) == value &&
+        static_cast<std::size_t>(keep.operands[0].instr) == i && layouts_.buffers.at(value) == loop.layout)
+      return k;
+  }
+  return std::nullopt;
+}
+
 // Whole vectors at once: narrow floats become f32, and stores collect theirs.
 void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
   const int n = loop.frame.vector;
@@ -204,6 +216,7 @@ void ElementPrinter::print_vector_tails(PrintedLoop& loop) {
 
 void ElementPrinter::print_keep(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
+  if (loop.kept[i]) return;
   if (analysis_.keeps_load(loop, i) || analysis_.direct_copy(loop, i) || analysis_.keeps_widened(loop, i))
     return;
   const Registers r = registers_.buffer(in.value);
