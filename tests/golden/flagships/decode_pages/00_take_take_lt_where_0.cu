@@ -52,17 +52,17 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
         const i64 index_2 = min(max(lengths_in, -4398046511104ll), 4398046511104ll) + i64(-32);
         const i64 lengths_in_2 = load<1, Cache::constant>(lengths + index).v[0];
         const i64 index_3 = min(max(lengths_in_2, -4398046511104ll), 4398046511104ll) + i64(-32);
-        const i64 end_2 = min(min(index_2, index_3) + i64(32), end + i64(-1));
-        const i32 index_4 = i32(max(end_2, i64(0))) / 32 * 32;
-        const i32 begin = i32(max(min(i64(index_4), end), i64(0)));
-        for (i64 column = begin; column < end; column += 32) {
-          const i32 index_5 = index * 128 + i32(column / i64(64));
-          const i64 table_in = load<1, Cache::constant>(table + index_5).v[0];
+        const i64 distance = min(min(index_2, index_3) + i64(32), end + i64(-1));
+        const i32 whole_blocks = i32(max(distance, i64(0))) / 32 * 32;
+        const i32 unmasked_end = i32(max(min(i64(whole_blocks), end), i64(0)));
+        for (i64 column = unmasked_end; column < end; column += 32) {
+          const i32 index_4 = index * 128 + i32(column / i64(64));
+          const i64 table_in = load<1, Cache::constant>(table + index_4).v[0];
           const bool and_ = saturate_i32(table_in) >= 0 && saturate_i32(table_in) < 2048;
           const i64 masked_table = and_ ? table_in : i64(2048);
           const i32 remainder_2 = i32(column % i64(64));
-          const i32 index_6 = index * 128 + i32(column / i64(64));
-          const i64 table_in_2 = load<1, Cache::constant>(table + index_6).v[0];
+          const i32 index_5 = index * 128 + i32(column / i64(64));
+          const i64 table_in_2 = load<1, Cache::constant>(table + index_5).v[0];
           const bool and_2 = saturate_i32(table_in_2) >= 0 && saturate_i32(table_in_2) < 2048;
           const i64 masked_table_2 = and_2 ? table_in_2 : i64(2048);
           const i32 remainder_3 = i32(column % i64(64));
@@ -73,15 +73,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, remainder_3, remainder, i32(masked_table_2));
           v_state.next();
         }
-        const i32 masked_lengths = begin < saturate_i32(end) ? begin : 0;
-        for (i64 column_2 = 0; column_2 < masked_lengths; column_2 += 32) {
-          const i32 index_7 = index * 128 + i32(column_2 / i64(64));
-          const i64 table_in_3 = load<1, Cache::constant>(table + index_7).v[0];
+        const i32 unmasked_end_2 = unmasked_end < saturate_i32(end) ? unmasked_end : 0;
+        for (i64 column_2 = 0; column_2 < unmasked_end_2; column_2 += 32) {
+          const i32 index_6 = index * 128 + i32(column_2 / i64(64));
+          const i64 table_in_3 = load<1, Cache::constant>(table + index_6).v[0];
           const bool and_3 = saturate_i32(table_in_3) >= 0 && saturate_i32(table_in_3) < 2048;
           const i64 masked_table_3 = and_3 ? table_in_3 : i64(2048);
           const i32 remainder_4 = i32(column_2 % i64(64));
-          const i32 index_8 = index * 128 + i32(column_2 / i64(64));
-          const i64 table_in_4 = load<1, Cache::constant>(table + index_8).v[0];
+          const i32 index_7 = index * 128 + i32(column_2 / i64(64));
+          const i64 table_in_4 = load<1, Cache::constant>(table + index_7).v[0];
           const bool and_4 = saturate_i32(table_in_4) >= 0 && saturate_i32(table_in_4) < 2048;
           const i64 masked_table_4 = and_4 ? table_in_4 : i64(2048);
           const i32 remainder_5 = i32(column_2 % i64(64));
@@ -106,10 +106,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
       const i64 end = min(max(min(lengths_in, 4398046511104ll), -4398046511104ll), i64(8192));
       const i64 index_2 = min(max(lengths_in, -4398046511104ll), 4398046511104ll) + i64(-32);
       const i64 index_3 = min(max(lengths_in_2, -4398046511104ll), 4398046511104ll) + i64(-32);
-      const i64 end_2 = min(min(index_2, index_3) + i64(32), end + i64(-1));
-      const i32 index_4 = i32(max(end_2, i64(0))) / 32 * 32;
-      const i32 begin = i32(max(min(i64(index_4), end), i64(0)));
-      const i32 masked_lengths = begin < saturate_i32(end) ? begin : 0;
+      const i64 distance = min(min(index_2, index_3) + i64(32), end + i64(-1));
+      const i32 whole_blocks = i32(max(distance, i64(0))) / 32 * 32;
+      const i32 unmasked_end = i32(max(min(i64(whole_blocks), end), i64(0)));
+      const i32 unmasked_end_2 = unmasked_end < saturate_i32(end) ? unmasked_end : 0;
 
       f32 row_max[2];
       f32 row_sum[2];
@@ -149,15 +149,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
       wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][4];
       const i64 column_end = end, column_step = 32;
-      if (begin < column_end) {
+      if (unmasked_end < column_end) {
         const auto run_round = [&](const i32 column, const bool begins) {
-          const i32 index_5 = index * 128 + column / 64;
-          const i64 table_in = load<1, Cache::constant>(table + index_5).v[0];
+          const i32 index_4 = index * 128 + column / 64;
+          const i64 table_in = load<1, Cache::constant>(table + index_4).v[0];
           const bool and_ = saturate_i32(table_in) >= 0 && saturate_i32(table_in) < 2048;
           const i64 masked_table = and_ ? table_in : i64(2048);
           const i32 remainder_2 = column % 64;
-          const i32 index_6 = index * 128 + column / 64;
-          const i64 table_in_2 = load<1, Cache::constant>(table + index_6).v[0];
+          const i32 index_5 = index * 128 + column / 64;
+          const i64 table_in_2 = load<1, Cache::constant>(table + index_5).v[0];
           const bool and_2 = saturate_i32(table_in_2) >= 0 && saturate_i32(table_in_2) < 2048;
           const i64 masked_table_2 = and_2 ? table_in_2 : i64(2048);
           const i32 remainder_3 = column % 64;
@@ -254,20 +254,20 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           bulk_store_fence();
           warpgroup_sync(group);
         };
-        run_round(i32(begin), true);
-        for (i64 column_i = begin + column_step; column_i < column_end; column_i += column_step) {
+        run_round(i32(unmasked_end), true);
+        for (i64 column_i = unmasked_end + column_step; column_i < column_end; column_i += column_step) {
           run_round(i32(column_i), false);
         }
-        const i64 column_2_end = masked_lengths, column_2_step = 32;
+        const i64 column_2_end = unmasked_end_2, column_2_step = 32;
         for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
           const i32 column_2 = i32(column_2_i);
-          const i32 index_7 = index * 128 + column_2 / 64;
-          const i64 table_in_3 = load<1, Cache::constant>(table + index_7).v[0];
+          const i32 index_6 = index * 128 + column_2 / 64;
+          const i64 table_in_3 = load<1, Cache::constant>(table + index_6).v[0];
           const bool and_3 = saturate_i32(table_in_3) >= 0 && saturate_i32(table_in_3) < 2048;
           const i64 masked_table_3 = and_3 ? table_in_3 : i64(2048);
           const i32 remainder_4 = column_2 % 64;
-          const i32 index_8 = index * 128 + column_2 / 64;
-          const i64 table_in_4 = load<1, Cache::constant>(table + index_8).v[0];
+          const i32 index_7 = index * 128 + column_2 / 64;
+          const i64 table_in_4 = load<1, Cache::constant>(table + index_7).v[0];
           const bool and_4 = saturate_i32(table_in_4) >= 0 && saturate_i32(table_in_4) < 2048;
           const i64 masked_table_4 = and_4 ? table_in_4 : i64(2048);
           const i32 remainder_5 = column_2 % 64;
