@@ -19,43 +19,8 @@ std::string digits(Index value) {
 
 }  // namespace
 
-IndexText::IndexText(Index number) : text_(digits(number)), number_(number) {
+IndexText::IndexText(Index number) : text_(digits(number)), number_(number), begins_with_sign_(number < 0) {
   if (number < 0) binding_ = Binding::sum;
-}
-
-// An operator outside of brackets has spaces around it, as everywhere in printed text; a sign has none.
-IndexText::IndexText(const std::string& text) : text_(text) {
-  constexpr std::size_t kMostDigits = 18;  // of which an i64 holds any
-  const std::size_t sign = text.starts_with('-') ? 1 : 0;
-  if (text.size() > sign && text.size() - sign <= kMostDigits &&
-      text.find_first_not_of("0123456789", sign) == std::string::npos) {
-    *this = IndexText(static_cast<Index>(std::stoll(text)));
-    return;
-  }
-  int depth = 0;
-  if (!text.empty() && text[0] == '-') binding_ = Binding::sum;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == ')' || c == ']' || c == '}') --depth;
-    if (depth > 0 || c != ' ' || i + 1 >= text.size()) continue;
-    const char sign = text[i + 1];
-    if (sign == '*' || sign == '/' || sign == '%') {
-      if (binding_ == Binding::atom) binding_ = Binding::product;
-    } else {
-      binding_ = Binding::sum;
-      return;
-    }
-    i += 2;  // the space behind it
-  }
-}
-
-IndexText IndexText::expression(std::string text, Binding binding) {
-  IndexText out;
-  out.number_.reset();
-  out.text_ = std::move(text);
-  out.binding_ = binding;
-  return out;
 }
 
 std::string IndexText::inside(Binding around) const {
@@ -68,16 +33,16 @@ IndexText operator+(const IndexText& a, const IndexText& b) {
   if (b.is(0)) return a;
   if (b.number_ && *b.number_ < 0 && *b.number_ > -kMostNegated) return a - IndexText(-*b.number_);
   // A sum on the right stays one: what it is with the left side's terms alone might not fit.
-  return IndexText::expression(fmt::format("{} + {}", a.text_, b.inside(IndexText::Binding::product)),
-                               IndexText::Binding::sum);
+  return {fmt::format("{} + {}", a.text_, b.inside(IndexText::Binding::product)), IndexText::Binding::sum,
+          a.begins_with_sign_};
 }
 
 IndexText operator-(const IndexText& a, const IndexText& b) {
   if (a.number_ && b.number_) return *a.number_ - *b.number_;
   if (b.is(0)) return a;
   if (b.number_ && *b.number_ < 0 && *b.number_ > -kMostNegated) return a + IndexText(-*b.number_);
-  return IndexText::expression(fmt::format("{} - {}", a.text_, b.inside(IndexText::Binding::product)),
-                               IndexText::Binding::sum);
+  return {fmt::format("{} - {}", a.text_, b.inside(IndexText::Binding::product)), IndexText::Binding::sum,
+          a.begins_with_sign_};
 }
 
 IndexText operator*(const IndexText& a, const IndexText& b) {

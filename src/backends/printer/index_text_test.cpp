@@ -26,17 +26,24 @@ TEST(IndexText, WritesBracketsWhereTheyAreNeeded) {
   EXPECT_EQ((a / (b * c)).str(), "a / (b * c)");
   EXPECT_EQ((a * (b / c)).str(), "a * (b / c)");
   EXPECT_EQ((a - (b - c)).str(), "a - (b - c)");
-  EXPECT_EQ((a + IndexText("-b")).str(), "a + (-b)");
+  EXPECT_EQ((a + IndexText::expression("-b", IndexText::Binding::sum)).str(), "a + (-b)");
   EXPECT_EQ((a * IndexText(-2)).str(), "a * (-2)");
 }
 
-TEST(IndexText, SeesHowATextBinds) {
-  EXPECT_EQ((IndexText("a + b") * 4).str(), "(a + b) * 4");
-  EXPECT_EQ((IndexText("a * b") * 4).str(), "a * b * 4");
-  EXPECT_EQ((IndexText("a * b + c") * 4).str(), "(a * b + c) * 4");
+TEST(IndexText, ATextBindsAsItsWriterSays) {
+  const IndexText sum = IndexText::expression("a + b", IndexText::Binding::sum),
+                  product = IndexText::expression("a * b", IndexText::Binding::product);
+  EXPECT_EQ((sum * 4).str(), "(a + b) * 4");
+  EXPECT_EQ((product * 4).str(), "a * b * 4");
   EXPECT_EQ((IndexText("f(a, b + c)[i + 1]") * 4).str(), "f(a, b + c)[i + 1] * 4");
-  EXPECT_EQ((IndexText("a < b ? c : d") * 4).str(), "(a < b ? c : d) * 4");
-  EXPECT_EQ((IndexText("12") * 4).str(), "48");
+  EXPECT_EQ((4 * IndexText("12")).number(), std::nullopt);  // a name to whoever brings it as one
+}
+
+TEST(IndexText, ASignBehindAPlusStandsInBrackets) {
+  EXPECT_EQ(IndexText(-3).added(), "(-3)");
+  EXPECT_EQ((IndexText(-3) + "a").added(), "(-3 + a)");
+  EXPECT_EQ((IndexText(-3) * "a").added(), "(-3) * a");
+  EXPECT_EQ((IndexText("a") - 3).added(), "a - 3");
 }
 
 TEST(IndexText, WritesWideNumbersAs64Bits) {

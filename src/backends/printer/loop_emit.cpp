@@ -120,12 +120,11 @@ void LoopFacts::collect_uses(const Op& op, std::set<ValueId>& used, Nested neste
     for (const Op& inner : b.ops) collect_uses(inner, used, Nested::with);
 }
 
-namespace {
-
-// What a root reads: its source tile, and for effects the indices and mask.
-std::vector<ValueId> tile_operands(const Root& root) {
+std::vector<ValueId> operands_of(const Root& root) {
   return root.kind == Instr::Kind::effect ? root.op->operands : std::vector<ValueId>{root.source};
 }
+
+namespace {
 
 class KeepChooser {
  public:
@@ -138,9 +137,9 @@ class KeepChooser {
       const std::vector<Root> roots = loops_[i].roots;
       std::set<ValueId> seen;
       for (const Root& r : roots)
-        for (ValueId v : tile_operands(r)) visit(v, seen);
+        for (ValueId v : operands_of(r)) visit(v, seen);
       for (const Root& r : roots)
-        for (ValueId v : tile_operands(r)) mark(v, i);
+        for (ValueId v : operands_of(r)) mark(v, i);
       for (const Root& r : roots)
         if (r.target >= 0) written_.insert(r.target);
     }
@@ -216,7 +215,7 @@ class LoopEmitter {
     std::vector<std::vector<Ref>> operands;
     for (const Root& r : planned_.roots) {
       std::vector<Ref> refs;
-      for (ValueId v : tile_operands(r)) refs.push_back(evaluate(v, full_axes(v)));
+      for (ValueId v : operands_of(r)) refs.push_back(evaluate(v, full_axes(v)));
       operands.push_back(std::move(refs));
     }
     // Everything is read before anything is written: a buffer may be rewritten from its own old elements.

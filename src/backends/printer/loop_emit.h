@@ -18,6 +18,9 @@ struct Root {
   int level = 0;
 };
 
+// What a root reads: its source tile, and for effects the indices and mask.
+std::vector<tile::ValueId> operands_of(const Root& root);
+
 struct PlannedLoop {
   int level;
   std::vector<Index> shape;

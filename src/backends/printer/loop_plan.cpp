@@ -2,7 +2,7 @@
 // by the reductions they wait for, and each level's roots of one shape share a loop.
 #include "backends/printer/loop_plan.h"
 
-#include "backends/printer/loop_emit.h"
+#include "backends/printer/row_values.h"
 
 #include <tilewright/base/error.h>
 
@@ -49,6 +49,7 @@ class LoopPlanner {
   struct Segment {
     std::vector<const Op*> ops;  // straight-line ops since the last control op
     std::vector<Root> roots;
+    std::set<ValueId> used_later;  // behind it, or in the blocks of the op that ends it
   };
 
   // `targets`: where the block's yield operands go (carried args or branch results).
@@ -217,6 +218,7 @@ class LoopPlanner {
               (facts_.redo_flops(v) > policy_.keep_above_flops || multiplied.count(v) > 0)) ||
              is_loaded_early(block.ops[control_at], v, used)))
           add_keep(v, v, segment);
+    segment.used_later = std::move(used);
   }
 
   // A row or column that is loaded before the dot for what is computed behind it. Itself, not what is made of
@@ -345,6 +347,11 @@ class LoopPlanner {
       if (r.op && is_effect(r.op->kind)) r.level = level_of(r.op->operands);
       // A target that is a carried arg is written last, after every read of its old value.
       if (r.kind == Instr::Kind::keep && facts_.is_block_arg(r.target)) r.level = last;
+    }
+    if (policy_.keep_rows) {
+      const std::vector<Root> rows =
+          kept_rows(facts_, {segment.ops, segment.roots, levels, segment.used_later});
+      segment.roots.insert(segment.roots.begin(), rows.begin(), rows.end());
     }
     std::vector<PlannedLoop> loops;
     for (int level = 0; level <= last; ++level)

@@ -23,6 +23,8 @@ struct LoopPolicy {
   bool keep_loads = false;      // keep loaded values (registers) rather than read the cache again
   // Keep x rather than a kept value that is x times a number: its readers multiply.
   bool keep_unscaled = false;
+  // Keep what is computed of a row, one number, where several loops read it, however cheap it is.
+  bool keep_rows = false;
   // Keep what a row or column is loaded before a dot and used behind it: it arrives while the dot runs.
   bool load_before_dots = false;
   // A dot that adds to a tile of zeros writes its result itself: nothing is kept for it to add to.

@@ -280,14 +280,17 @@ LoadedBounds load_block_bounds(EmitState& state, const BlockBounds& bounds, cons
   const LoopSpace space(state.nest, shape);
   const Index extent = state.nest.extents[at(space.walked)], block = space.block(space.walked);
   // What is loaded lies inside: said once more, positions are known to be small, and multiples of the block.
-  const auto load = [&](Index kind) {
+  const auto load = [&](Index kind, std::string_view name) {
     const PlacedBounds at = place_bounds(state, bounds, shape, kind);
     const tile::Value number = state.k.load(at.view, at.starts);
-    return tile::max(tile::min(number, ceil_div(extent, block)), Index{0}) * block;
+    const tile::Value place = tile::max(tile::min(number, ceil_div(extent, block)), Index{0}) * block;
+    state.k.name_value(place, std::string(name));
+    return place;
   };
   const auto inside = [&](tile::Value end) { return extent % block == 0 ? end : tile::min(end, extent); };
-  LoadedBounds out{.first = load(0), .end = inside(load(1)), .masks = bounds.masks};
-  if (!out.masks.empty()) out.whole_first = load(2), out.whole_end = load(3);
+  LoadedBounds out{
+      .first = load(0, "needed_first"), .end = inside(load(1, "needed_end")), .masks = bounds.masks};
+  if (!out.masks.empty()) out.whole_first = load(2, "whole_first"), out.whole_end = load(3, "whole_end");
   return out;
 }
 

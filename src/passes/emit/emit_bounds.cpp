@@ -63,7 +63,9 @@ Value FrameValues::bound(const Bound& b) {
       // Division in a kernel truncates.
       Value a = bound(b.parts()[0]);
       if (b.parts()[0].range().low < 0) a = tile::where(a < Index{0}, a - (b.number() - 1), a);
-      return a / b.number();
+      const Value blocks = a / b.number();
+      k_.name_value(blocks, "blocks");
+      return blocks;
     }
     case Bound::Kind::min:
       return tile::min(part(0), part(1));

@@ -109,6 +109,8 @@ class LoopSplitter {
       cut.first = apply(Prim::min, cut.first, cut.upper);
     }
     if (cut.after) cut.end = apply(Prim::max, apply(Prim::min, cut.end, cut.upper), cut.first);
+    name(cut.first, "unmasked_first");
+    name(cut.end, "unmasked_end");
     return cut;
   }
 
@@ -125,10 +127,13 @@ class LoopSplitter {
     // Never negative as it is; ranges know then that positions are not either.
     const Scalar skipped = apply(Prim::max, apply(Prim::sub, cut.end, cut.first), scalar_of(0));
     const Bounds bounds = range(cut.lower, apply(Prim::sub, cut.upper, skipped));
+    name(skipped, "unmasked");
+    name(bounds.to, "masked_end");
     const ValueId first = value(cut.first), by = value(skipped), none = value(scalar_of(0));
     tile::Block& body = loop.blocks[0];
     const ValueId round = body.args[0], inner = add({{DType::boolean, {}}, ""}),
-                  more = add({{DType::i64, {}}, ""}), at = add({{DType::i64, {}}, ""});
+                  more = add({{DType::i64, {}}, ""}),
+                  at = add({{DType::i64, {}}, "masked_" + own_name(round, "round")});
     for_each_operand(body.ops, [&](ValueId& o) { o = o == round ? at : o; });
     const std::vector<Op> head{
         {.kind = OpKind::apply, .prim = Prim::lt, .operands = {round, first}, .results = {inner}},
@@ -144,14 +149,23 @@ class LoopSplitter {
     if (rounds && rounds->low > 0) return own.upper;
     const ValueId runs = write(
         {.kind = OpKind::apply, .prim = Prim::lt, .operands = {other.lower, other.upper}}, DType::boolean);
-    return write({.kind = OpKind::apply, .prim = Prim::select, .operands = {runs, own.upper, own.lower}});
+    const ValueId end =
+        write({.kind = OpKind::apply, .prim = Prim::select, .operands = {runs, own.upper, own.lower}});
+    name({std::nullopt, end}, "unmasked_end");
+    return end;
   }
 
   // lower and as many whole steps as there are to `to`.
   Scalar blocks_from(const Scalar& lower, const Scalar& to, Index step) {
-    const Scalar distance = apply(Prim::max, apply(Prim::sub, to, lower), scalar_of(0));
-    const Scalar steps = apply(Prim::div, distance, scalar_of(step));
-    return apply(Prim::add, lower, apply(Prim::mul, steps, scalar_of(step)));
+    const Scalar distance = apply(Prim::sub, to, lower), ahead = apply(Prim::max, distance, scalar_of(0));
+    const Scalar blocks = apply(Prim::div, ahead, scalar_of(step)),
+                 whole = apply(Prim::mul, blocks, scalar_of(step)), edge = apply(Prim::add, lower, whole);
+    name(distance, "distance");
+    name(ahead, "distance");
+    name(blocks, "blocks");
+    name(whole, "whole_blocks");
+    name(edge, "block_edge");
+    return edge;
   }
 
   std::vector<ValueId> append(Op loop, const Bounds& bounds, const std::vector<ValueId>& carried) {
@@ -209,14 +223,29 @@ class LoopSplitter {
     std::string out;
     do {
       out = base + "." + std::to_string(++named_[base]);
-    } while (std::any_of(out_.values.begin(), out_.values.end(),
-                         [&](const tile::ValueInfo& v) { return v.name == out; }));
+    } while (is_taken(out));
     return out;
+  }
+
+  // The name of a value as it was given, without a number behind it.
+  std::string own_name(ValueId v, const std::string& otherwise) const {
+    const std::string& given = out_.values[static_cast<std::size_t>(v)].name;
+    return given.empty() ? otherwise : given.substr(0, given.find('.'));
+  }
+  // Names what was written here for this alone.
+  void name(const Scalar& s, const std::string& wish) {
+    if (s.value < 0 || static_cast<std::size_t>(s.value) < source_.values.size()) return;
+    std::string& own = out_.values[static_cast<std::size_t>(s.value)].name;
+    if (own.empty()) own = is_taken(wish) ? another(wish) : wish;
+  }
+  bool is_taken(const std::string& name) const {
+    return std::any_of(out_.values.begin(), out_.values.end(),
+                       [&](const tile::ValueInfo& v) { return v.name == name; });
   }
 
   // --- scalars
   ValueId add(tile::ValueInfo info) {
-    if (!info.name.empty()) info.name = another(info.name);
+    if (is_taken(info.name) && !info.name.empty()) info.name = another(info.name);
     out_.values.push_back(std::move(info));
     return static_cast<ValueId>(out_.values.size()) - 1;
   }
@@ -305,7 +334,7 @@ class LoopSplitter {
   }
 
   Scalar scalar(const Affine& form) {
-    if (is_of_programs(form)) return {form};
+    if (has_known_size(form)) return {form};
     Scalar out = scalar_of(form.constant);
     for (const Affine::Term& t : form.terms) {
       const Scalar atom = t.variable == Affine::Variable::program
@@ -316,18 +345,42 @@ class LoopSplitter {
     return out;
   }
   // What nothing is known of must not overflow: positions are far from these ends.
+  static constexpr Index kMost = Index{1} << 42;
   Scalar bounded(ValueId v) {
-    constexpr Index kMost = Index{1} << 42;
     const Scalar low = computed(Prim::max, v, value(scalar_of(-kMost)));
     return computed(Prim::min, low.value, value(scalar_of(kMost)));
   }
+  bool has_known_size(const Affine& form) const {
+    return std::all_of(form.terms.begin(), form.terms.end(), [&](const Affine::Term& t) {
+      return t.variable == Affine::Variable::program || is_clamped(t.index);
+    });
+  }
+  // Whether a value is max(min(x, a), b) of numbers as of positions.
+  bool is_clamped(ValueId v) const {
+    const auto bounded_by = [&](const Op* op, Prim prim) {
+      const Op* number =
+          op && op->kind == OpKind::apply && op->prim == prim ? made_by(op->operands[1]) : nullptr;
+      return number && number->kind == OpKind::constant && std::abs(number->number.i) <= kMost;
+    };
+    const Op* above = made_by(v);
+    return bounded_by(above, Prim::max) && bounded_by(made_by(above->operands[0]), Prim::min);
+  }
+  const Op* made_by(ValueId v) const {
+    for (const Op& op : out_.body.ops)
+      if (std::find(op.results.begin(), op.results.end(), v) != op.results.end()) return &op;
+    return nullptr;
+  }
   // The sum of a form's terms, term by term.
   ValueId written(const Affine& form) {
+    const ValueId terms = form.constant == 0 ? -1 : before_loop({0, form.terms});
+    if (terms >= 0) return computed(Prim::add, terms, value(scalar_of(form.constant))).value;
     ValueId sum = -1;
     const auto add_term = [&](ValueId term) { sum = sum < 0 ? term : computed(Prim::add, sum, term).value; };
     for (const Affine::Term& t : form.terms) {
-      const ValueId program = write({.kind = OpKind::program_id, .param = t.index});
-      add_term(t.factor == 1 ? program : computed(Prim::mul, program, value(scalar_of(t.factor))).value);
+      const ValueId atom = t.variable == Affine::Variable::program
+                               ? write({.kind = OpKind::program_id, .param = t.index})
+                               : t.index;
+      add_term(t.factor == 1 ? atom : computed(Prim::mul, atom, value(scalar_of(t.factor))).value);
     }
     if (form.constant != 0) add_term(value(scalar_of(form.constant)));
     return sum;

@@ -50,6 +50,8 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
 
   Vec<f32, 2> product[4][8];
   f32 max_of_product[4];
+  f32 exp_row_max[4];
+  f32 new_row_max[4];
   f32 sum_of_exp_product[4];
   Vec<bf16, 2> exp_product_bf16[4][8];
   f32 new_row_sum[4];
@@ -108,9 +110,13 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     }
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
+      new_row_max[r] = max(row_max[r], max_of_product[r]);
+      exp_row_max[r] = fast::exp(row_max[r] - new_row_max[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
       sum_of_exp_product[r] = Sum::identity<f32>();
-      const f32 new_row_max = max(row_max[r], max_of_product[r]);
-      const f32 exp_product_offset = fast::exp_offset(new_row_max);
+      const f32 exp_product_offset = fast::exp_offset(new_row_max[r]);
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
         Vec<f32, 2> exp_product_bf16_new;
@@ -126,26 +132,22 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     reduce_lanes<Sum, 4>(sum_of_exp_product);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const f32 new_row_max = max(row_max[r], max_of_product[r]);
-      const f32 difference = row_max[r] - new_row_max;
-      const f32 exp_row_max = fast::exp(difference);
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max;
+          acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max[r];
         }
       }
     }
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const f32 product_2 = row_sum[r] * fast::exp(row_max[r] - max(row_max[r], max_of_product[r]));
-      new_row_sum[r] = product_2 + sum_of_exp_product[r];
+      new_row_sum[r] = row_sum[r] * exp_row_max[r] + sum_of_exp_product[r];
     }
     mma_block<v_block>(acc, exp_product_bf16, v_blocks + stage * v_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      row_max[r] = max(row_max[r], max_of_product[r]);
+      row_max[r] = new_row_max[r];
     }
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
@@ -158,7 +160,11 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   const i32 end = min(4096, index + 128);
 
   Vec<f32, 2> product_2[4][8];
+  i32 index_3[4];
   f32 max_of_product_2[4];
+  f32 exp_row_max_2[4];
+  f32 finite_row_max[4];
+  f32 new_row_max_2[4];
   f32 sum_of_exp_product_2[4];
   Vec<bf16, 2> exp_product_bf16_2[4][8];
   f32 new_row_sum_2[4];
@@ -199,14 +205,16 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     mma_block<q_block, k_block, 128, 1>(product_2, q_blocks, k_blocks + stage * k_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
+      index_3[r] = (index + (r / 2 * 64 + r % 2 * 8 + g)) + 0;
+    }
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
       max_of_product_2[r] = Max::identity<f32>();
-      const i32 index_3 = index + (r / 2 * 64 + r % 2 * 8 + g);
-      const i32 index_4 = index_3 + 0;
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          const f32 masked_product = k_3 + ((c * 4 + t) * 2 + v) <= index_4 ? product_2[r][c].v[v] * 0.125f : -infinity();
+          const f32 masked_product = k_3 + ((c * 4 + t) * 2 + v) <= index_3[r] ? product_2[r][c].v[v] * 0.125f : -infinity();
           max_of_product_2[r] = max(max_of_product_2[r], masked_product);
         }
       }
@@ -214,19 +222,20 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     reduce_lanes<Max, 4>(max_of_product_2);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
+      new_row_max_2[r] = max(row_max[r], max_of_product_2[r]);
+      finite_row_max[r] = new_row_max_2[r] == -infinity() ? 0.0f : new_row_max_2[r];
+      exp_row_max_2[r] = fast::exp(row_max[r] - finite_row_max[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
       sum_of_exp_product_2[r] = Sum::identity<f32>();
-      const i32 index_3 = index + (r / 2 * 64 + r % 2 * 8 + g);
-      const i32 index_4 = index_3 + 0;
-      const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-      const bool is_empty = new_row_max == -infinity();
-      const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-      const f32 exp_product_offset = fast::exp_offset(finite_row_max);
+      const f32 exp_product_offset = fast::exp_offset(finite_row_max[r]);
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
         Vec<f32, 2> exp_product_bf16_2_new;
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          const f32 masked_product = k_3 + ((c * 4 + t) * 2 + v) <= index_4 ? product_2[r][c].v[v] * 0.125f : -infinity();
+          const f32 masked_product = k_3 + ((c * 4 + t) * 2 + v) <= index_3[r] ? product_2[r][c].v[v] * 0.125f : -infinity();
           const f32 exp_product = fast::exp2(fmaf(masked_product, fast::kLog2E, exp_product_offset));
           sum_of_exp_product_2[r] += exp_product;
           exp_product_bf16_2_new.v[v] = exp_product;
@@ -237,29 +246,22 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     reduce_lanes<Sum, 4>(sum_of_exp_product_2);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-      const bool is_empty = new_row_max == -infinity();
-      const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-      const f32 difference = row_max[r] - finite_row_max;
-      const f32 exp_row_max = fast::exp(difference);
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max;
+          acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max_2[r];
         }
       }
     }
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-      const f32 exp_row_max = fast::exp(row_max[r] - (new_row_max == -infinity() ? 0.0f : new_row_max));
-      new_row_sum_2[r] = row_sum[r] * exp_row_max + sum_of_exp_product_2[r];
+      new_row_sum_2[r] = row_sum[r] * exp_row_max_2[r] + sum_of_exp_product_2[r];
     }
     mma_block<v_block>(acc, exp_product_bf16_2, v_blocks + stage * v_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      row_max[r] = max(row_max[r], max_of_product_2[r]);
+      row_max[r] = new_row_max_2[r];
     }
 #pragma unroll
     for (int r = 0; r < 4; ++r) {

@@ -12,8 +12,6 @@ namespace tilewright::cuda {
 
 using tile::OpKind;
 
-std::string times(const printer::IndexText& a, const printer::IndexText& b) { return (a * b).str(); }
-
 std::string join_conditions(std::initializer_list<std::string> all) {
   std::string text;
   for (const std::string& c : all) {
@@ -72,12 +70,13 @@ bool is_inner_sum(const PrintedLoop& loop, std::size_t i) {
   });
 }
 
-std::string row_step_text(const TileFrame& f, const std::function<std::string(Index)>& scaled) {
-  if (f.map == RowMap::strided) return times("r", scaled(f.row_groups()));
-  if (f.map == RowMap::runs) return times("r", scaled(1));
-  const std::string half = scaled(8);
-  if (f.row_steps() == 2) return times("r", half);
-  return fmt::format("{} + {}", times("r / 2", scaled(2 * Index{f.groups})), times("r % 2", half));
+std::string row_step_text(const TileFrame& f, const std::function<printer::IndexText(Index)>& scaled) {
+  const printer::IndexText r = "r";
+  if (f.map == RowMap::strided) return (r * scaled(f.row_groups())).str();
+  if (f.map == RowMap::runs) return (r * scaled(1)).str();
+  const printer::IndexText half = scaled(8);
+  if (f.row_steps() == 2) return (r * half).str();
+  return (r / 2 * scaled(2 * Index{f.groups}) + r % 2 * half).str();
 }
 
 bool loaded_by_piece(const PrintedLoop& loop, Part part) {

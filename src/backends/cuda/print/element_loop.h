@@ -37,17 +37,18 @@ struct ThreadNames {
 // Predicates of a load or store.
 struct Bounds {
   bool rows = false, cols = false;  // predicates needed
+  bool inner_end = false;           // end_col is the view's, not the tile's
   bool whole = true;                // column vectors are in or out as a whole
   std::string first_row, end_row, first_col, end_col;
   std::string uniform;  // condition on the other dimensions; empty: none
 };
 
 struct Address {
-  std::string base;          // pointer variable of this thread
-  std::string row_term;      // elements from r = 0 to r
-  std::string col_step;      // elements from one c to the next
-  std::string element_step;  // "" when contiguous
-  std::string waiting;       // of rows that threads store in pieces: what of a piece waits for the next
+  std::string base;             // pointer variable of this thread
+  std::string row_term;         // elements from r = 0 to r
+  printer::IndexText col_step;  // elements from one c to the next
+  std::string element_step;     // "" when contiguous
+  std::string waiting;          // of rows that threads store in pieces: what of a piece waits for the next
 };
 
 // A factor of the products that a row's sum is made of: the f32 that they multiply, and the instruction
@@ -74,6 +75,7 @@ struct PrintedLoop {
   std::vector<Bounds> bounds;       // by instruction: stores
   std::vector<Address> addresses;
   std::vector<std::string> outputs;  // by instruction: the vector that a store or a keep collects
+  std::vector<bool> kept;            // by instruction: its value was computed into the registers that keep it
   std::vector<bool> wide;            // by instruction: stores of four vectors at once, see is_wide_store
   Pieces pieces;
   std::vector<InnerProduct> inner;  // sums on tensor cores
@@ -91,10 +93,9 @@ TypedText col_of(const PrintedLoop& loop);  // the first one of the vector that 
 std::string row_text(const PrintedLoop& loop);
 std::string col_text(const PrintedLoop& loop);
 // The distance of row r from row 0 of a thread; scaled(n): n rows in elements.
-std::string row_step_text(const TileFrame& frame, const std::function<std::string(Index)>& scaled);
+std::string row_step_text(const TileFrame& frame, const std::function<printer::IndexText(Index)>& scaled);
 
 // --- small texts
-std::string times(const printer::IndexText& a, const printer::IndexText& b);
 // Conditions that all hold; empty ones are left out.
 std::string join_conditions(std::initializer_list<std::string> all);
 // first <= index < end, of those that are given.

@@ -68,6 +68,7 @@ PrintedLoop ElementPrinter::begin_elements(const ElementLoop& plan) {
   loop.bounds.resize(n);
   loop.addresses.resize(n);
   loop.outputs.resize(n);
+  loop.kept.resize(n);
   loop.wide.resize(n);
   return loop;
 }
@@ -398,6 +399,13 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   const bool short_enough = value.operations <= printer::kExpressionOperations || is_assigned(loop, i);
   if (one_use && !whole && short_enough) return;
   if (value.is_short()) return;
+  if (const auto keep = analysis_.keep_of_row(loop, i)) {
+    const Registers r = registers_.buffer(in.value);
+    out_.line("{} = {};", registers_.element(r), expressions_.as_type(value, r.type));
+    value = {registers_.element(r), r.type};
+    loop.kept[*keep] = true;
+    return;
+  }
   const std::string name = out_.local(names_.hint(in.value));
   out_.line("const {} {} = {};", value.type, name, value.text);
   value = {name, value.type};

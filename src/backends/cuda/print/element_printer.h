@@ -95,7 +95,7 @@ class ElementPrinter : PrinterParts {
     bool equal;
     std::string number;  // what is compared with the column's place in the thread's part of the row
   };
-  std::optional<std::string> column_offset(PrintedLoop& loop, const printer::Ref& ref);
+  std::optional<printer::IndexText> column_offset(PrintedLoop& loop, const printer::Ref& ref);
   std::optional<ColumnTest> column_test(PrintedLoop& loop, const Instr& in);
   TypedText column_test_text(const PrintedLoop& loop, const ColumnTest& test) const;
   std::optional<std::string> vector_test(PrintedLoop& loop);

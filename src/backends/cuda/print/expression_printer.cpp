@@ -150,7 +150,7 @@ TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedTe
   std::vector<TypedText> indices(operands.begin(), operands.begin() + p.rank());
   need("memory");
   TypedText e{fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(op.param),
-                          view_offset(op.param, indices)),
+                          view_offset(op.param, indices).str()),
               compute_dtype(p.dtype), 0, Binding::prefix};
   if (is_narrow_float(p.dtype)) {
     need("convert");
@@ -177,17 +177,17 @@ DType ExpressionPrinter::stage_type(ValueId v) const {
   return is_narrow_float(dtype) ? dtype : type_of(loops_.storage(v));
 }
 
-std::string ExpressionPrinter::dim_text(const tile::Dim& dim) {
-  if (dim.is_constant()) return integer(dim.value);
+printer::IndexText ExpressionPrinter::dim_text(const tile::Dim& dim) {
+  if (dim.is_constant()) return dim.value;
   return names_.scalar(dim.scalar);
 }
 
-std::string ExpressionPrinter::stride_text(const Access& access, int dim) {
+printer::IndexText ExpressionPrinter::stride_text(const Access& access, int dim) {
   return dim_text(access.stride(dim));
 }
 
 // Elements from the view's origin to the block's first element, the same in every thread.
-std::string ExpressionPrinter::base_offset(const Access& access) {
+printer::IndexText ExpressionPrinter::base_offset(const Access& access) {
   bool wide = false;
   Index reach = 0;
   for (int d = 0; d < access.rank(); ++d) {
@@ -202,9 +202,9 @@ std::string ExpressionPrinter::base_offset(const Access& access) {
   for (int d = 0; d < access.rank(); ++d) {
     const TypedText start = scalar(access.start(d));
     if (start.number == 0) continue;
-    offset = offset + IndexText(wide ? as_type(start, DType::i64) : start.text) * stride_text(access, d);
+    offset = offset + index_text(wide ? converted(start, DType::i64) : start) * stride_text(access, d);
   }
-  return offset.str();
+  return offset;
 }
 
 // What nobody writes while the kernel runs goes by the read-only path.
@@ -213,7 +213,7 @@ std::string ExpressionPrinter::load_cache(const Op& op) const {
 }
 
 // Elements from the view's origin to one element.
-std::string ExpressionPrinter::view_offset(int view, const std::vector<TypedText>& indices) {
+printer::IndexText ExpressionPrinter::view_offset(int view, const std::vector<TypedText>& indices) {
   const tile::ViewParam& p = kernel_.views[static_cast<std::size_t>(view)];
   Index reach = 0;  // of a view of constant sizes: indices are inside it
   bool small = true;
@@ -227,17 +227,17 @@ std::string ExpressionPrinter::view_offset(int view, const std::vector<TypedText
   IndexText offset = 0;
   for (int d = 0; d < p.rank(); ++d) {
     const auto dim = static_cast<std::size_t>(d);
-    offset =
-        offset + IndexText(as_type(indices[dim], small ? DType::i32 : DType::i64)) * dim_text(p.strides[dim]);
+    offset = offset +
+             index_text(converted(indices[dim], small ? DType::i32 : DType::i64)) * dim_text(p.strides[dim]);
   }
-  return offset.str();
+  return offset;
 }
 
 TypedText ExpressionPrinter::scalar_load(const Op& op) {
   need("memory");
   const Access access(kernel_, ranges_, op);
   const DType dtype = access.view().dtype;
-  const std::string offset = base_offset(access);
+  const std::string offset = base_offset(access).str();
   TypedText e{fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(access.op().param), offset),
               compute_dtype(dtype), 0, Binding::prefix};
   if (is_narrow_float(dtype)) e = {fmt::format("to_f32({})", e.text), e.type, 0, Binding::call};
@@ -246,7 +246,7 @@ TypedText ExpressionPrinter::scalar_load(const Op& op) {
     const std::string start = wrapped(scalar(access.start(dim)));
     if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
     if (access.checked_above(dim))
-      guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)))});
+      guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)).str())});
   }
   if (guard.empty()) return e;
   return {fmt::format("{} ? {} : {}", guard, e.text, literal(dtype, op.number)), e.type, 0, Binding::choice};

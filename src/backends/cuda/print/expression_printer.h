@@ -27,10 +27,10 @@ class ExpressionPrinter : PrinterState {
 
   // --- places in views
   TypedText scalar_load(const tile::Op& op);
-  std::string base_offset(const Access& access);
-  std::string stride_text(const Access& access, int dim);
-  std::string dim_text(const tile::Dim& dim);
-  std::string view_offset(int view, const std::vector<TypedText>& indices);
+  IndexText base_offset(const Access& access);
+  IndexText stride_text(const Access& access, int dim);
+  IndexText dim_text(const tile::Dim& dim);
+  IndexText view_offset(int view, const std::vector<TypedText>& indices);
   std::string load_cache(const tile::Op& op) const;
 
  private:

@@ -294,12 +294,13 @@ void KernelPrinter::print_assign(const Step& step) {
               text);
     scalars_[to] = {names_.value(to), expressions_.type_of(to)};
   }
-  // Tiles: copies through temporaries keep "all at once", which one alone is; the compiler renames registers.
-  const auto is_tile = [&](const auto& move) { return kernel_.type(move.second).rank() > 0; };
-  const bool alone = std::count_if(step.moves.begin(), step.moves.end(), is_tile) == 1;
+  // Tiles: what a move before overwrites is copied first.
+  std::set<ValueId> overwritten;
   std::vector<std::pair<Registers, Registers>> tiles;
   for (auto [from, to] : step.moves) {
     if (kernel_.type(to).rank() == 0) continue;
+    const bool alone = overwritten.count(loops_.storage(from)) == 0;
+    overwritten.insert(loops_.storage(to));
     const Registers target = registers_.buffer(to);
     Registers source = exchanges_.converted(from, target.layout);
     Registers copy = source;

@@ -19,37 +19,31 @@ Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, con
     const int side = loop_axis < 0 ? -1 : role(loop, loop_axis);
     if (side < 0) continue;
     const tile::Dim& stride = access.stride(access.dim_of(axis));
-    const auto scaled = [&](Index n) {
-      if (stride.is_constant()) return integer(n * stride.value);
-      return times(integer(n), expressions_.stride_text(access, access.dim_of(axis)));
-    };
+    const IndexText each = expressions_.stride_text(access, access.dim_of(axis));
+    const auto scaled = [&](Index n) { return IndexText(n) * each; };
     if (side == 0) {
       const Index run = f.map == RowMap::runs ? f.row_steps() : 1;
       const bool fits = stride.is_constant() && std::abs(stride.value) * run * f.row_groups() < (1 << 30);
       if (!loop.thread.one_group)
-        layout =
-            layout + times(fits ? loop.thread.g : "i64(" + loop.thread.g + ")",
-                           run > 1 ? scaled(run) : expressions_.stride_text(access, access.dim_of(axis)));
+        layout = layout + IndexText(fits ? loop.thread.g : "i64(" + loop.thread.g + ")") * scaled(run);
       a.row_term = row_step_text(f, scaled);
     } else {
-      layout = layout +
-               times(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")", scaled(f.vector));
+      layout = layout + IndexText(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")") *
+                            scaled(f.vector);
       a.col_step = scaled(f.row_threads() * f.vector);
       // The vectors were chosen for the main tile: what lies otherwise is read element by element.
-      if (!access.contiguous(axis) || !access.aligned(axis, f.vector))
-        a.element_step = expressions_.stride_text(access, access.dim_of(axis));
+      if (!access.contiguous(axis) || !access.aligned(axis, f.vector)) a.element_step = each.str();
     }
   }
   const std::string view = names_.view(access.op().param);
-  const std::string& offset = layout.str();
-  if (offset == "0") {
+  if (layout.is(0)) {
     a.base = view;
     return a;
   }
   a.base = out_.local(names_.stem(access.op().param) + "_at");
   const bool written = facts_.is_written(access.op().param);
   out_.line("{}{}* const {} = {} + {};", written ? "" : "const ", access.view().dtype, a.base, view,
-            offset[0] == '-' ? "(" + offset + ")" : offset);
+            layout.added());
   return a;
 }
 
@@ -79,9 +73,10 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
     std::string& end = side == 0 ? b.end_row : b.end_col;
     std::string& first = side == 0 ? b.first_row : b.first_col;
     if (above) {
+      b.inner_end = b.inner_end || side == 1;
       end = out_.local(view + (side == 0 ? "_rows" : "_cols"));
       out_.line("const int {} = end_inside({}, {}, {});", end, start,
-                expressions_.dim_text(access.extent(dim)), size);
+                expressions_.dim_text(access.extent(dim)).str(), size);
     }
     if (below) {
       first = out_.local(view + (side == 0 ? "_first_row" : "_first_col"));
@@ -100,7 +95,7 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
       b.uniform += fmt::format("{}{} >= 0", b.uniform.empty() ? "" : " && ", start);
     if (access.checked_above(dim))
       b.uniform += fmt::format("{}{} < {}", b.uniform.empty() ? "" : " && ", start,
-                               expressions_.dim_text(access.extent(dim)));
+                               expressions_.dim_text(access.extent(dim)).str());
   }
   return b;
 }
@@ -206,7 +201,7 @@ void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
   const auto place = [&] {
     std::string p = a.base;
     if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
-    if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
+    if (vectors && loop.frame.col_steps() > 1) p += " + " + (IndexText("c") * a.col_step).str();
     return p;
   };
   // The first element of a vector that is inside, and the first one behind the last that is.

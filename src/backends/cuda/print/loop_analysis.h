@@ -45,6 +45,8 @@ class LoopAnalysis : PrinterParts {
   bool is_wide_store(const PrintedLoop& loop, std::size_t i) const;
   bool direct_copy(const PrintedLoop& loop, std::size_t i) const;
   bool keeps_load(const PrintedLoop& loop, std::size_t i) const;
+  // The keep of what i computes, a number a row, in registers of the same type.
+  std::optional<std::size_t> keep_of_row(const PrintedLoop& loop, std::size_t i) const;
 
   // --- exponentials in back-to-back matmuls (print_exp.cpp)
   struct Scaled {

@@ -18,21 +18,20 @@ std::string vector_place(const TileFrame& f) {
 }  // namespace
 
 // What a column's number has besides the element's place in the row, as text: of arange 0, of n + arange n.
-std::optional<std::string> ElementPrinter::column_offset(PrintedLoop& loop, const printer::Ref& ref) {
+std::optional<printer::IndexText> ElementPrinter::column_offset(PrintedLoop& loop, const printer::Ref& ref) {
   if (ref.is_scalar()) return std::nullopt;
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
   if (in.kind != Instr::Kind::compute) return std::nullopt;
   if (in.op->kind == OpKind::arange) {
     const bool walks_columns = !in.axes.empty() && in.axes[0] >= 0 && role(loop, in.axes[0]) == 1;
-    return walks_columns ? std::optional<std::string>("0") : std::nullopt;
+    return walks_columns ? std::optional<IndexText>(0) : std::nullopt;
   }
   if (in.op->kind != OpKind::apply || in.op->prim != tile::Prim::add) return std::nullopt;
   for (std::size_t side : {0u, 1u}) {
     const printer::Ref& other = in.operands[1 - side];
     const auto offset = column_offset(loop, in.operands[side]);
     if (!offset || !other.is_scalar()) continue;
-    const std::string text = expressions_.scalar(other.scalar).text;
-    return *offset == "0" ? text : fmt::format("{} + {}", *offset, text);
+    return *offset + index_text(expressions_.scalar(other.scalar));
   }
   return std::nullopt;
 }
@@ -58,8 +57,9 @@ std::optional<ElementPrinter::ColumnTest> ElementPrinter::column_test(PrintedLoo
       need("edge");
       n = saturated(n);
     }
-    return ColumnTest{op.prim == tile::Prim::eq, fmt::format("u32({}) - u32({}) - u32({} * {})", n.text,
-                                                             *offset, loop.thread.t, loop.frame.vector)};
+    return ColumnTest{op.prim == tile::Prim::eq,
+                      fmt::format("u32({}) - u32({}) - u32({} * {})", n.text, offset->str(), loop.thread.t,
+                                  loop.frame.vector)};
   }
   return std::nullopt;
 }

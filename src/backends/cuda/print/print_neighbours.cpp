@@ -74,7 +74,7 @@ TypedText ElementPrinter::gathered_vector(PrintedLoop& loop, std::size_t i,
   const std::vector<TypedText> indices(operands.begin(), operands.begin() + view.rank());
   const std::string cache = expressions_.load_cache(op);
   const std::string at =
-      fmt::format("{} + {}", names_.view(op.param), expressions_.view_offset(op.param, indices));
+      fmt::format("{} + {}", names_.view(op.param), expressions_.view_offset(op.param, indices).str());
   need("memory");
   std::string text = op.masked ? fmt::format("load_if<{}{}>({}, {}, {})", loop.frame.vector, cache,
                                              operands.back().text, at, stored_literal(view.dtype, op.number))

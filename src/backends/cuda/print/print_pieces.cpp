@@ -27,7 +27,7 @@ void ElementPrinter::print_pieces(PrintedLoop& loop) {
   print_at(loop, Level::row);
   print_words_of_row(loop);
   if (quads > 1) out_.unrolled("quad", quads);
-  const IndexText quad = quads > 1 ? "quad" : "0",
+  const IndexText quad = quads > 1 ? IndexText("quad") : 0,
                   index = panels > 1 ? IndexText("panel") * quads + quad : quad;
   print_quad(loop, index.is(0) ? "" : fmt::format("{} + ", (index * Index{kQuad}).str()), index.str());
   if (quads > 1) out_.close();
@@ -74,7 +74,7 @@ void ElementPrinter::print_tile_of_rows(PrintedLoop& loop, std::size_t i, const 
   loop.addresses[i].waiting = out_.local(names_.stem(param) + "_waiting");
   out_.line("u32 {}[{}] = {{}};", loop.addresses[i].waiting, blocks);
   out_.line("{}* const {} = {} + {};", access.view().dtype, loop.addresses[i].base, names_.view(param),
-            expressions_.base_offset(access));
+            expressions_.base_offset(access).str());
 }
 
 // A piece that was written, by the threads: no row of it needs to be aligned.
@@ -83,20 +83,20 @@ void ElementPrinter::print_staged_rows(const PrintedLoop& loop, std::size_t i, c
   const Access access(kernel_, ranges_, op);
   const Bounds& b = loop.bounds[i];
   IndexText row = piece.block * piece.rows;
-  if (dot_warpgroups(schedule_) > 1) row = row + IndexText(fmt::format("group * {}", kPieceRows));
+  if (dot_warpgroups(schedule_) > 1) row = row + IndexText("group") * kPieceRows;
   const IndexText column = piece.panel * plan_.dots.results[0].columns();
   const std::string rows = row.is(0) ? b.end_row : fmt::format("{} - ({})", b.end_row, row.str()),
                     columns = column.is(0) ? b.end_col : fmt::format("{} - {}", b.end_col, column.str());
   std::string at = loop.addresses[i].base;
   if (!row.is(0))
-    at += fmt::format(" + i64({}) * {}", row.str(), expressions_.stride_text(access, access.dim_of(0)));
+    at += fmt::format(" + i64({}) * {}", row.str(), expressions_.stride_text(access, access.dim_of(0)).str());
   if (!column.is(0)) at += " + " + column.str();
   const Index panels = loop.frame.col_steps() / loop.pieces.vectors;
   // Beside a tile of its own, a warpgroup has registers for two rows.
   out_.line("send_rows<{}>(store_stages, {}[{}], {}, {}, {}, {}, {}, {});",
             is_pingpong(plan_.schedule) ? 2 : 4, loop.addresses[i].waiting, piece.block.is(0) ? "0" : "block",
             panels > 1 ? "panel > 0" : "false", panels > 1 ? fmt::format("panel < {}", panels - 1) : "false",
-            at, expressions_.stride_text(access, access.dim_of(0)),
+            at, expressions_.stride_text(access, access.dim_of(0)).str(),
             b.uniform.empty() ? rows : fmt::format("{} ? {} : 0", b.uniform, rows), columns);
 }
 

@@ -110,6 +110,18 @@ bool LoopAnalysis::keeps_load(const PrintedLoop& loop, std::size_t i) const {
                      [&](const Instr& keep) { return pairs(keep, i); });
 }
 
+std::optional<std::size_t> LoopAnalysis::keep_of_row(const PrintedLoop& loop, std::size_t i) const {
+  const ValueId value = loop.plan->body[i].value;
+  if (loop.layout.part != Part::rows) return std::nullopt;
+  for (std::size_t k = 0; k < loop.plan->body.size(); ++k) {
+    const Instr& keep = loop.plan->body[k];
+    if (keep.kind == Instr::Kind::keep && keep.value == value && loops_.storage(value) == value &&
+        static_cast<std::size_t>(keep.operands[0].instr) == i && layouts_.buffers.at(value) == loop.layout)
+      return k;
+  }
+  return std::nullopt;
+}
+
 // Whole vectors at once: narrow floats become f32, and stores collect theirs.
 void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
   const int n = loop.frame.vector;
@@ -203,6 +215,7 @@ void ElementPrinter::print_vector_tails(PrintedLoop& loop) {
 
 void ElementPrinter::print_keep(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
+  if (loop.kept[i]) return;
   if (analysis_.keeps_load(loop, i) || analysis_.direct_copy(loop, i) || analysis_.keeps_widened(loop, i))
     return;
   const Registers r = registers_.buffer(in.value);
@@ -232,7 +245,7 @@ void ElementPrinter::print_scattered(PrintedLoop& loop, std::size_t i) {
   } else {
     stored = expressions_.as_type(value, view.dtype);
   }
-  const std::string name = names_.view(op.param), offset = expressions_.view_offset(op.param, indices);
+  const std::string name = names_.view(op.param), offset = expressions_.view_offset(op.param, indices).str();
   if (op.kind == OpKind::atomic_add) need("atomic");
   if (analysis_.adds_vector(loop, i)) {
     const std::string to = fmt::format("{} + {}", name, offset);
@@ -257,7 +270,7 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
   const Address& a = loop.addresses[i];
   std::string p = a.base;
   if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
-  if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
+  if (vectors && loop.frame.col_steps() > 1) p += " + " + (IndexText("c") * a.col_step).str();
   std::string guard = join_conditions({effect_guard(loop), b.uniform});
   if (b.rows && (part == Part::all || part == Part::rows))
     guard = join_conditions({guard, between(row_text(loop), b.first_row, b.end_row)});
@@ -283,7 +296,7 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
     return;
   }
   // A tile's own ragged end was checked around the whole vector.
-  const bool viewed = b.cols && (b.end_col != integer(loop.frame.cols) || !b.first_col.empty());
+  const bool viewed = b.cols && (b.inner_end || !b.first_col.empty());
   const std::string all =
       join_conditions({guard, viewed ? between(col, b.first_col, b.end_col) : std::string()});
   if (all.empty())

@@ -63,9 +63,10 @@ std::string ProgramPrinter::program_id(int axis) {
   if (group_m(schedule_) > 0 && axis < 2) return axis == 0 ? "point.x" : "point.y";
   if (is_longest_first(schedule_)) return longest_first_id(axis);
   IndexText below = 1, above = 1;
-  for (int i = 0; i < axes; ++i) (i < axis ? below : above) = (i < axis ? below : above) * grid(i);
+  for (int i = 0; i < axis; ++i) below = below * grid(i);
+  for (int i = axis + 1; i < axes; ++i) above = above * grid(i);
   IndexText id = IndexText(plain ? "i32(blockIdx.x)" : "program") / below;
-  if (above.str() != grid(axis).str()) id = id % grid(axis);
+  if (!above.is(1)) id = id % grid(axis);
   return id.str();
 }
 

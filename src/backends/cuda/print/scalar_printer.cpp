@@ -22,13 +22,13 @@ void ScalarPrinter::print_scalar_effect(const Op& op) {
   std::string guard = k_.elements().effect_guard(whole), offset;
   if (op.kind == OpKind::store) {
     const Access access(kernel_, ranges_, op);
-    offset = expressions_.base_offset(access);
+    offset = expressions_.base_offset(access).str();
     for (int dim = 0; dim < access.rank(); ++dim) {
       const std::string start = wrapped(expressions_.scalar(access.start(dim)));
       if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
       if (access.checked_above(dim))
         guard = join_conditions(
-            {guard, fmt::format("{} < {}", start, expressions_.dim_text(access.extent(dim)))});
+            {guard, fmt::format("{} < {}", start, expressions_.dim_text(access.extent(dim)).str())});
     }
   } else {
     std::vector<TypedText> indices;
@@ -36,7 +36,7 @@ void ScalarPrinter::print_scalar_effect(const Op& op) {
     indices.reserve(static_cast<std::size_t>(rank));
     for (int d = 0; d < rank; ++d)
       indices.push_back(expressions_.scalar(op.operands[static_cast<std::size_t>(d) + 1]));
-    offset = expressions_.view_offset(op.param, indices);
+    offset = expressions_.view_offset(op.param, indices).str();
     if (op.masked) guard = join_conditions({guard, wrapped(expressions_.scalar(op.operands.back()))});
   }
   k_.elements().print_wait_for_readers({&op}, whole.layout, false);

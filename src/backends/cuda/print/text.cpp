@@ -65,6 +65,14 @@ TypedText literal_text(DType dtype, const tile::Number& number, DType type) {
   return e;
 }
 
+printer::IndexText index_text(const TypedText& e) {
+  using printer::IndexText;
+  if (e.number) return *e.number;
+  if (e.binds < Binding::product) return IndexText::expression(e.text, IndexText::Binding::sum);
+  if (e.binds == Binding::product) return IndexText::expression(e.text, IndexText::Binding::product);
+  return wrapped(e);
+}
+
 std::string wrapped_below(const TypedText& e, Binding least) {
   return e.binds < least ? fmt::format("({})", e.text) : e.text;
 }

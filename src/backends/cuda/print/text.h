@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/print/kernel_names.h"
+#include "backends/printer/index_text.h"
 
 #include <tilewright/base/dtype.h>
 #include <tilewright/base/shape.h>
@@ -33,7 +34,7 @@ class Text {
     write(fmt::format(format, std::forward<Args>(args)...));
   }
   void write(const std::string& text) {
-    if (!text.empty() && text[0] != '#') out_.append(static_cast<std::size_t>(indent_) * 2, ' ');
+    if (!text.empty()) out_.append(static_cast<std::size_t>(indent_) * 2, ' ');
     out_ += text;
     out_ += '\n';
   }
@@ -41,7 +42,7 @@ class Text {
   void unrolled(std::string_view variable, Index count) { unrolled(variable, 0, count); }
   void unrolled(std::string_view variable, Index first, Index end) {
     const std::size_t head = out_.size();
-    write("#pragma unroll");
+    out_ += "#pragma unroll\n";  // where lines begin
     write(fmt::format("for (int {0} = {1}; {0} < {2}; ++{0}) {{", variable, first, end));
     begin_block(head);
   }
@@ -146,6 +147,8 @@ struct TypedText {
   bool is_short() const { return binds == Binding::name || binds == Binding::signed_name; }
 };
 TypedText literal_text(DType dtype, const tile::Number& number, DType type);
+// As a part of index arithmetic.
+printer::IndexText index_text(const TypedText& e);
 // "(text)" where it binds less than that.
 std::string wrapped_below(const TypedText& e, Binding least);
 // "(text)" unless it is a single name, number, call or subscript.

@@ -57,11 +57,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, first_row, program_2);
         v_state.next();
         const i32 first_ = first_row / 64 * 64;
-        const i32 index = (program_1 * 128 + 190) - first_;
-        const i32 index_2 = max(index, 0) / 64 * 64;
-        const i32 begin = max(first_ + index_2, first_ + 64);
-        const i32 end = min(begin, 4096);
-        for (i64 column = first_; column < end; column += 64) {
+        const i32 distance = max((first_row + 190) - first_, 0);
+        const i32 block_edge = first_ + distance / 64 * 64;
+        const i32 unmasked_first = min(max(block_edge, first_ + 64), 4096);
+        for (i64 column = first_; column < unmasked_first; column += 64) {
           Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
           tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, i32(column), program_2);
           q_state.next();
@@ -69,8 +68,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
           tma_load_panels<2, mul_out_block::panel_bytes, 64>(mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, mul_out_map, mul_out_full, 0, i32(column), program_2);
           mul_out_state.next();
         }
-        const i32 masked_first = first_ < end ? 4096 : end;
-        for (i64 column_2 = end; column_2 < masked_first; column_2 += 64) {
+        const i32 unmasked_end = first_ < unmasked_first ? 4096 : unmasked_first;
+        for (i64 column_2 = unmasked_first; column_2 < unmasked_end; column_2 += 64) {
           Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
           tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, i32(column_2), program_2);
           q_state.next();
@@ -88,11 +87,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       const i32 program_2 = program % 16;
       const i32 first_row = program_1 * 128;
       const i32 first_ = first_row / 64 * 64;
-      const i32 index = (program_1 * 128 + 190) - first_;
-      const i32 index_2 = max(index, 0) / 64 * 64;
-      const i32 begin = max(first_ + index_2, first_ + 64);
-      const i32 end = min(begin, 4096);
-      const i32 masked_first = first_ < end ? 4096 : end;
+      const i32 distance = max((first_row + 190) - first_, 0);
+      const i32 block_edge = first_ + distance / 64 * 64;
+      const i32 unmasked_first = min(max(block_edge, first_ + 64), 4096);
+      const i32 unmasked_end = first_ < unmasked_first ? 4096 : unmasked_first;
 
       Vec<f32, 2> acc[2][16];
       Vec<f32, 2> acc_2[2][16];
@@ -115,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<bf16, 2> exp_scores_bf16_2[2][8];
       wait_full(k_state);
       wait_full(v_state);
-      for (i32 column = first_; column < end; column += 64) {
+      for (i32 column = first_; column < unmasked_first; column += 64) {
         wait_full(q_state);
         wgmma_block<k_block, q_block, 2>(scores, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
         wait_full(mul_out_state);
@@ -186,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<bf16, 2> exp_scores_bf16_4[2][8];
       wait_full(k_state);
       wait_full(v_state);
-      for (i32 column_2 = end; column_2 < masked_first; column_2 += 64) {
+      for (i32 column_2 = unmasked_first; column_2 < unmasked_end; column_2 += 64) {
         wait_full(q_state);
         wgmma_block<k_block, q_block, 2>(scores_2, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
         wait_full(mul_out_state);

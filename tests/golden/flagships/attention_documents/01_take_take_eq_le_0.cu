@@ -49,33 +49,31 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         const i64 blocks_in = load<1, Cache::constant>(blocks + index).v[0];
         const i32 first_ = i32(max(min(blocks_in, i64(128)), i64(0))) * 128;
         const i64 blocks_in_3 = load<1, Cache::constant>(blocks + 256 + index).v[0];
-        const i32 begin_2 = i32(max(i64(i32(max(min(blocks_in_3, i64(128)), i64(0)))), -4398046511104ll));
-        const i32 index_5 = i32(min(i64(begin_2), 4398046511104ll)) * 128 + 127;
-        const i32 index_6 = max(index_5 - first_, 0) / 128;
+        const i32 whole_first = i32(max(min(blocks_in_3, i64(128)), i64(0))) * 128;
+        const i32 distance_2 = max((whole_first + 127) - first_, 0);
+        const i32 block_edge = first_ + distance_2 / 128 * 128;
         const i64 blocks_in_2 = load<1, Cache::constant>(blocks + 128 + index).v[0];
-        const i32 index_2 = i32(max(min(blocks_in_2, i64(128)), i64(0))) * 128;
-        const i32 end = min(index_2, first_row + 128);
-        const i32 end_3 = min(first_ + index_6 * 128, end);
+        const i32 needed_end = i32(max(min(blocks_in_2, i64(128)), i64(0))) * 128;
+        const i32 end = min(needed_end, first_row + 128);
+        const i32 unmasked_first = min(block_edge, end);
         const i64 blocks_in_4 = load<1, Cache::constant>(blocks + 384 + index).v[0];
-        const i32 begin = i32(max(i64(i32(max(min(blocks_in_4, i64(128)), i64(0)))), -4398046511104ll));
-        const i32 index_3 = i32(min(i64(begin), 4398046511104ll)) * 128 - 128;
-        const i32 end_2 = min(index_3 + 128, end - 1);
-        const i32 index_4 = max(end_2 - first_, 0) / 128;
-        const i32 end_4 = min(first_ + index_4 * 128, end);
-        const i32 begin_3 = max(end_4, end_3);
-        const i32 begin_4 = max(begin_3 - end_3, 0);
-        const i32 index_7 = end - begin_4;
-        for (i64 column = first_; column < index_7; column += 128) {
-          const i32 index_8 = i32(column + i64(saturate_i32(column) < end_3 ? 0 : begin_4));
+        const i32 whole_end = i32(max(min(blocks_in_4, i64(128)), i64(0))) * 128;
+        const i32 distance = min(whole_end, end - 1) - first_;
+        const i32 whole_blocks = max(distance, 0) / 128 * 128;
+        const i32 unmasked_end = max(min(first_ + whole_blocks, end), unmasked_first);
+        const i32 unmasked = max(unmasked_end - unmasked_first, 0);
+        const i32 masked_end = end - unmasked;
+        for (i64 column = first_; column < masked_end; column += 128) {
+          const i32 masked_column = i32(column + i64(saturate_i32(column) < unmasked_first ? 0 : unmasked));
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, index_8, program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, masked_column, program_2);
           k_state.next();
           Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, index_8, program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, masked_column, program_2);
           v_state.next();
         }
-        const i32 chosen = first_ < index_7 ? begin_3 : end_3;
-        for (i64 column_2 = end_3; column_2 < chosen; column_2 += 128) {
+        const i32 unmasked_end_2 = first_ < masked_end ? unmasked_end : unmasked_first;
+        for (i64 column_2 = unmasked_first; column_2 < unmasked_end_2; column_2 += 128) {
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
           tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
           k_state.next();
@@ -96,23 +94,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
       const i64 blocks_in = load<1, Cache::constant>(blocks + index).v[0];
       const i32 first_ = i32(max(min(blocks_in, i64(128)), i64(0))) * 128;
       const i64 blocks_in_2 = load<1, Cache::constant>(blocks + 128 + index).v[0];
-      const i32 index_2 = i32(max(min(blocks_in_2, i64(128)), i64(0))) * 128;
+      const i32 needed_end = i32(max(min(blocks_in_2, i64(128)), i64(0))) * 128;
       const i64 blocks_in_3 = load<1, Cache::constant>(blocks + 256 + index).v[0];
+      const i32 whole_first = i32(max(min(blocks_in_3, i64(128)), i64(0))) * 128;
       const i64 blocks_in_4 = load<1, Cache::constant>(blocks + 384 + index).v[0];
-      const i32 end = min(index_2, first_row + 128);
-      const i32 begin = i32(max(i64(i32(max(min(blocks_in_4, i64(128)), i64(0)))), -4398046511104ll));
-      const i32 index_3 = i32(min(i64(begin), 4398046511104ll)) * 128 - 128;
-      const i32 end_2 = min(index_3 + 128, end - 1);
-      const i32 index_4 = max(end_2 - first_, 0) / 128;
-      const i32 begin_2 = i32(max(i64(i32(max(min(blocks_in_3, i64(128)), i64(0)))), -4398046511104ll));
-      const i32 index_5 = i32(min(i64(begin_2), 4398046511104ll)) * 128 + 127;
-      const i32 index_6 = max(index_5 - first_, 0) / 128;
-      const i32 end_3 = min(first_ + index_6 * 128, end);
-      const i32 end_4 = min(first_ + index_4 * 128, end);
-      const i32 begin_3 = max(end_4, end_3);
-      const i32 begin_4 = max(begin_3 - end_3, 0);
-      const i32 index_7 = end - begin_4;
-      const i32 chosen = first_ < index_7 ? begin_3 : end_3;
+      const i32 whole_end = i32(max(min(blocks_in_4, i64(128)), i64(0))) * 128;
+      const i32 end = min(needed_end, first_row + 128);
+      const i32 distance = min(whole_end, end - 1) - first_;
+      const i32 whole_blocks = max(distance, 0) / 128 * 128;
+      const i32 distance_2 = max((whole_first + 127) - first_, 0);
+      const i32 block_edge = first_ + distance_2 / 128 * 128;
+      const i32 unmasked_first = min(block_edge, end);
+      const i32 unmasked_end = max(min(first_ + whole_blocks, end), unmasked_first);
+      const i32 unmasked = max(unmasked_end - unmasked_first, 0);
+      const i32 masked_end = end - unmasked;
+      const i32 unmasked_end_2 = first_ < masked_end ? unmasked_end : unmasked_first;
 
       f32 row_max[2];
       f32 row_sum[2];
@@ -136,19 +132,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
 
       Vec<f32, 2> scores[2][16];
       f32 max_of_scores[2];
+      f32 rescale[2];
+      f32 finite_row_max[2];
+      f32 new_row_max[2];
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][16];
       f32 new_row_sum[2];
       Vec<f32, 2> scores_2[2][16];
       f32 max_of_scores_2[2];
+      f32 rescale_2[2];
+      f32 finite_row_max_2[2];
+      f32 new_row_max_2[2];
       f32 sum_of_exp_scores_2[2];
       f32 new_row_sum_2[2];
       wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
-      const i64 column_end = index_7, column_step = 128;
+      const i64 column_end = masked_end, column_step = 128;
       if (first_ < column_end) {
         const auto run_round = [&](const i32 column, const bool begins) {
-          const i32 index_8 = column + (column < end_3 ? 0 : begin_4);
+          const i32 masked_column = column + (column < unmasked_first ? 0 : unmasked);
           wait_full(k_state);
           wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           if (!begins) {
@@ -167,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
             ids_in[r] = load<1, Cache::constant>(ids_at + r * 8).v[0];
           }
           Vec<i64, 2> ids_in_2[16];
-          const i64* const ids_at_2 = ids + index_8 + t * 2;
+          const i64* const ids_at_2 = ids + masked_column + t * 2;
 #pragma unroll
           for (int c = 0; c < 16; ++c) {
             ids_in_2[c] = load<2, Cache::constant>(ids_at_2 + c * 8);
@@ -180,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool and_ = ids_in[r] == ids_in_2[c].v[v] && index_8 + ((c * 4 + t) * 2 + v) <= row_index;
+                const bool and_ = ids_in[r] == ids_in_2[c].v[v] && masked_column + ((c * 4 + t) * 2 + v) <= row_index;
                 max_of_scores[r] = max(max_of_scores[r], and_ ? scores[r][c].v[v] : -infinity());
               }
             }
@@ -190,6 +192,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           for (int r = 0; r < 2; ++r) {
             max_of_scores[r] *= 0.088388346f;
           }
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            new_row_max[r] = max(row_max[r], max_of_scores[r]);
+            finite_row_max[r] = new_row_max[r] == -infinity() ? 0.0f : new_row_max[r];
+            const f32 neg_row_max = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+            rescale[r] = fast::exp(neg_row_max);
+          }
           i64 ids_in_3[2];
           const i64* const ids_at_3 = ids + first_row + g;
 #pragma unroll
@@ -197,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
             ids_in_3[r] = load<1, Cache::constant>(ids_at_3 + r * 8).v[0];
           }
           Vec<i64, 2> ids_in_4[16];
-          const i64* const ids_at_4 = ids + index_8 + t * 2;
+          const i64* const ids_at_4 = ids + masked_column + t * 2;
 #pragma unroll
           for (int c = 0; c < 16; ++c) {
             ids_in_4[c] = load<2, Cache::constant>(ids_at_4 + c * 8);
@@ -206,16 +215,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           for (int r = 0; r < 2; ++r) {
             sum_of_exp_scores[r] = Sum::identity<f32>();
             const i32 row_index = first_row + (r * 8 + g);
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+            const f32 clamped_row_max = max(finite_row_max[r], -3.4028235e+38f);
             const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool and_ = ids_in_3[r] == ids_in_4[c].v[v] && index_8 + ((c * 4 + t) * 2 + v) <= row_index;
+                const bool and_ = ids_in_3[r] == ids_in_4[c].v[v] && masked_column + ((c * 4 + t) * 2 + v) <= row_index;
                 const f32 exp_scores = fast::exp2(fmaf(and_ ? scores[r][c].v[v] : -infinity(), 0.12751743f, exp_scores_offset));
                 sum_of_exp_scores[r] += exp_scores;
                 exp_scores_bf16_wide[r][c].v[v] = exp_scores;
@@ -225,9 +231,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           reduce_lanes<Sum, 4>(sum_of_exp_scores);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores[r];
+            new_row_sum[r] = row_sum[r] * rescale[r] + sum_of_exp_scores[r];
           }
           if (!begins) {
             wgmma_wait<0>();
@@ -238,18 +242,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 rescale = fast::exp(-difference);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * rescale;
+                acc[r][c].v[v] = acc[r][c].v[v] * rescale[r];
               }
             }
           }
@@ -262,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_scores[r]);
+            row_max[r] = new_row_max[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -273,8 +270,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         for (i64 column_i = first_ + column_step; column_i < column_end; column_i += column_step) {
           run_round(i32(column_i), false);
         }
-        const i64 column_2_end = chosen, column_2_step = 128;
-        for (i64 column_2_i = end_3; column_2_i < column_2_end; column_2_i += column_2_step) {
+        const i64 column_2_end = unmasked_end_2, column_2_step = 128;
+        for (i64 column_2_i = unmasked_first; column_2_i < column_2_end; column_2_i += column_2_step) {
           const i32 column_2 = i32(column_2_i);
           wait_full(k_state);
           wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
@@ -302,11 +299,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
+            new_row_max_2[r] = max(row_max[r], max_of_scores_2[r]);
+            finite_row_max_2[r] = new_row_max_2[r] == -infinity() ? 0.0f : new_row_max_2[r];
+            const f32 neg_row_max = -(max(finite_row_max_2[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+            rescale_2[r] = fast::exp(neg_row_max);
+          }
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
             sum_of_exp_scores_2[r] = Sum::identity<f32>();
-            const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+            const f32 clamped_row_max = max(finite_row_max_2[r], -3.4028235e+38f);
             const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
@@ -321,9 +322,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           reduce_lanes<Sum, 4>(sum_of_exp_scores_2);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
-            const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum_2[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores_2[r];
+            new_row_sum_2[r] = row_sum[r] * rescale_2[r] + sum_of_exp_scores_2[r];
           }
           wgmma_wait<0>();
           wgmma_pin(acc);
@@ -332,18 +331,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 rescale = fast::exp(-difference);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * rescale;
+                acc[r][c].v[v] = acc[r][c].v[v] * rescale_2[r];
               }
             }
           }
@@ -356,7 +348,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_scores_2[r]);
+            row_max[r] = new_row_max_2[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {

@@ -45,28 +45,28 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
         Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
         tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, first_row, program_2);
         q_state.next();
-        const i32 index = max(first_row - 1023, 0) / 128;
-        const i32 first_ = index * 128;
-        const i32 index_4 = (program_1 * 128 - 769) - first_;
-        const i32 index_5 = max(index_4, 0) / 128 * 128;
+        const i32 blocks = max(first_row - 1023, 0) / 128;
+        const i32 first_ = blocks * 128;
+        const i32 distance_2 = max((first_row - 769) - first_, 0);
+        const i32 block_edge_2 = first_ + distance_2 / 128 * 128;
         const i32 end = first_row + 128;
-        const i32 end_2 = min(first_ + index_5, end);
-        const i32 index_2 = (program_1 * 128 + 1) - first_;
-        const i32 index_3 = max(index_2, 0) / 128 * 128;
-        const i32 begin = max(min(first_ + index_3, end), end_2);
-        const i32 begin_2 = max(begin - end_2, 0);
-        const i32 index_6 = end - begin_2;
-        for (i64 column = first_; column < index_6; column += 128) {
-          const i32 index_7 = i32(column + i64(saturate_i32(column) < end_2 ? 0 : begin_2));
+        const i32 unmasked_first = min(block_edge_2, end);
+        const i32 distance = max((first_row + 1) - first_, 0);
+        const i32 block_edge = first_ + distance / 128 * 128;
+        const i32 unmasked_end = max(min(block_edge, end), unmasked_first);
+        const i32 unmasked = max(unmasked_end - unmasked_first, 0);
+        const i32 masked_end = end - unmasked;
+        for (i64 column = first_; column < masked_end; column += 128) {
+          const i32 masked_column = i32(column + i64(saturate_i32(column) < unmasked_first ? 0 : unmasked));
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, index_7, program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, masked_column, program_2);
           k_state.next();
           Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, index_7, program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, masked_column, program_2);
           v_state.next();
         }
-        const i32 chosen = first_ < index_6 ? begin : end_2;
-        for (i64 column_2 = end_2; column_2 < chosen; column_2 += 128) {
+        const i32 unmasked_end_2 = first_ < masked_end ? unmasked_end : unmasked_first;
+        for (i64 column_2 = unmasked_first; column_2 < unmasked_end_2; column_2 += 128) {
           Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
           tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
           k_state.next();
@@ -84,18 +84,18 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
       const i32 program_1 = 127 - program / 16;
       const i32 program_2 = program % 16;
       const i32 first_row = program_1 * 128;
-      const i32 index = max(first_row - 1023, 0) / 128;
-      const i32 first_ = index * 128;
+      const i32 blocks = max(first_row - 1023, 0) / 128;
+      const i32 first_ = blocks * 128;
       const i32 end = first_row + 128;
-      const i32 index_2 = (program_1 * 128 + 1) - first_;
-      const i32 index_3 = max(index_2, 0) / 128 * 128;
-      const i32 index_4 = (program_1 * 128 - 769) - first_;
-      const i32 index_5 = max(index_4, 0) / 128 * 128;
-      const i32 end_2 = min(first_ + index_5, end);
-      const i32 begin = max(min(first_ + index_3, end), end_2);
-      const i32 begin_2 = max(begin - end_2, 0);
-      const i32 index_6 = end - begin_2;
-      const i32 chosen = first_ < index_6 ? begin : end_2;
+      const i32 distance = max((first_row + 1) - first_, 0);
+      const i32 block_edge = first_ + distance / 128 * 128;
+      const i32 distance_2 = max((first_row - 769) - first_, 0);
+      const i32 block_edge_2 = first_ + distance_2 / 128 * 128;
+      const i32 unmasked_first = min(block_edge_2, end);
+      const i32 unmasked_end = max(min(block_edge, end), unmasked_first);
+      const i32 unmasked = max(unmasked_end - unmasked_first, 0);
+      const i32 masked_end = end - unmasked;
+      const i32 unmasked_end_2 = first_ < masked_end ? unmasked_end : unmasked_first;
 
       f32 row_max[2];
       f32 row_sum[2];
@@ -120,19 +120,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
       Vec<f32, 2> scores[2][16];
       f32 max_of_scores[2];
       Vec<f32, 2> masked_scores[2][16];
+      f32 rescale[2];
+      f32 finite_row_max[2];
+      f32 new_row_max[2];
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][16];
       f32 new_row_sum[2];
       Vec<f32, 2> scores_2[2][16];
       f32 max_of_scores_2[2];
+      f32 rescale_2[2];
+      f32 finite_row_max_2[2];
+      f32 new_row_max_2[2];
       f32 sum_of_exp_scores_2[2];
       f32 new_row_sum_2[2];
       wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
-      const i64 column_end = index_6, column_step = 128;
+      const i64 column_end = masked_end, column_step = 128;
       if (first_ < column_end) {
         const auto run_round = [&](const i32 column, const bool begins) {
-          const i32 index_7 = column + (column < end_2 ? 0 : begin_2);
+          const i32 masked_column = column + (column < unmasked_first ? 0 : unmasked);
           wait_full(k_state);
           if (!begins) {
             pingpong_wait(group);
@@ -156,8 +162,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const i32 index_8 = row_index + (index_7 + ((c * 4 + t) * 2 + v)) * -1;
-                const f32 masked_scores_2 = index_8 <= 1023 && index_8 >= 0 ? scores[r][c].v[v] : -infinity();
+                const i32 index = row_index + (masked_column + ((c * 4 + t) * 2 + v)) * -1;
+                const f32 masked_scores_2 = index <= 1023 && index >= 0 ? scores[r][c].v[v] : -infinity();
                 max_of_scores[r] = max(max_of_scores[r], masked_scores_2);
                 masked_scores[r][c].v[v] = masked_scores_2;
               }
@@ -170,11 +176,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
+            new_row_max[r] = max(row_max[r], max_of_scores[r]);
+            finite_row_max[r] = new_row_max[r] == -infinity() ? 0.0f : new_row_max[r];
+            const f32 neg_row_max = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+            rescale[r] = fast::exp(neg_row_max);
+          }
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
             sum_of_exp_scores[r] = Sum::identity<f32>();
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+            const f32 clamped_row_max = max(finite_row_max[r], -3.4028235e+38f);
             const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
@@ -189,9 +199,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
           reduce_lanes<Sum, 4>(sum_of_exp_scores);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores[r];
+            new_row_sum[r] = row_sum[r] * rescale[r] + sum_of_exp_scores[r];
           }
           if (!begins) {
             wgmma_wait<0>();
@@ -202,18 +210,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 rescale = fast::exp(-difference);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * rescale;
+                acc[r][c].v[v] = acc[r][c].v[v] * rescale[r];
               }
             }
           }
@@ -226,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_scores[r]);
+            row_max[r] = new_row_max[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -237,8 +238,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
         for (i64 column_i = first_ + column_step; column_i < column_end; column_i += column_step) {
           run_round(i32(column_i), false);
         }
-        const i64 column_2_end = chosen, column_2_step = 128;
-        for (i64 column_2_i = end_2; column_2_i < column_2_end; column_2_i += column_2_step) {
+        const i64 column_2_end = unmasked_end_2, column_2_step = 128;
+        for (i64 column_2_i = unmasked_first; column_2_i < column_2_end; column_2_i += column_2_step) {
           const i32 column_2 = i32(column_2_i);
           wait_full(k_state);
           pingpong_wait(group);
@@ -268,11 +269,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
+            new_row_max_2[r] = max(row_max[r], max_of_scores_2[r]);
+            finite_row_max_2[r] = new_row_max_2[r] == -infinity() ? 0.0f : new_row_max_2[r];
+            const f32 neg_row_max = -(max(finite_row_max_2[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+            rescale_2[r] = fast::exp(neg_row_max);
+          }
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
             sum_of_exp_scores_2[r] = Sum::identity<f32>();
-            const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+            const f32 clamped_row_max = max(finite_row_max_2[r], -3.4028235e+38f);
             const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
@@ -287,9 +292,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
           reduce_lanes<Sum, 4>(sum_of_exp_scores_2);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
-            const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum_2[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores_2[r];
+            new_row_sum_2[r] = row_sum[r] * rescale_2[r] + sum_of_exp_scores_2[r];
           }
           wgmma_wait<0>();
           wgmma_pin(acc);
@@ -298,18 +301,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
           v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 rescale = fast::exp(-difference);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * rescale;
+                acc[r][c].v[v] = acc[r][c].v[v] * rescale_2[r];
               }
             }
           }
@@ -322,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_scores_2[r]);
+            row_max[r] = new_row_max_2[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {

@@ -52,17 +52,17 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
         const i64 index_2 = min(max(lengths_in, -4398046511104ll), 4398046511104ll) + i64(-32);
         const i64 lengths_in_2 = load<1, Cache::constant>(lengths + index).v[0];
         const i64 index_3 = min(max(lengths_in_2, -4398046511104ll), 4398046511104ll) + i64(-32);
-        const i64 end_2 = min(min(index_2, index_3) + i64(32), end + i64(-1));
-        const i32 index_4 = i32(max(end_2, i64(0))) / 32 * 32;
-        const i32 begin = i32(max(min(i64(index_4), end), i64(0)));
-        for (i64 column = begin; column < end; column += 32) {
-          const i32 index_5 = index * 128 + i32(column / i64(64));
-          const i64 table_in = load<1, Cache::constant>(table + index_5).v[0];
+        const i64 distance = min(min(index_2, index_3) + i64(32), end + i64(-1));
+        const i32 whole_blocks = i32(max(distance, i64(0))) / 32 * 32;
+        const i32 unmasked_end = i32(max(min(i64(whole_blocks), end), i64(0)));
+        for (i64 column = unmasked_end; column < end; column += 32) {
+          const i32 index_4 = index * 128 + i32(column / i64(64));
+          const i64 table_in = load<1, Cache::constant>(table + index_4).v[0];
           const bool and_ = saturate_i32(table_in) >= 0 && saturate_i32(table_in) < 2048;
           const i64 masked_table = and_ ? table_in : i64(2048);
           const i32 remainder_2 = i32(column % i64(64));
-          const i32 index_6 = index * 128 + i32(column / i64(64));
-          const i64 table_in_2 = load<1, Cache::constant>(table + index_6).v[0];
+          const i32 index_5 = index * 128 + i32(column / i64(64));
+          const i64 table_in_2 = load<1, Cache::constant>(table + index_5).v[0];
           const bool and_2 = saturate_i32(table_in_2) >= 0 && saturate_i32(table_in_2) < 2048;
           const i64 masked_table_2 = and_2 ? table_in_2 : i64(2048);
           const i32 remainder_3 = i32(column % i64(64));
@@ -73,15 +73,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, remainder_3, remainder, i32(masked_table_2));
           v_state.next();
         }
-        const i32 masked_lengths = begin < saturate_i32(end) ? begin : 0;
-        for (i64 column_2 = 0; column_2 < masked_lengths; column_2 += 32) {
-          const i32 index_7 = index * 128 + i32(column_2 / i64(64));
-          const i64 table_in_3 = load<1, Cache::constant>(table + index_7).v[0];
+        const i32 unmasked_end_2 = unmasked_end < saturate_i32(end) ? unmasked_end : 0;
+        for (i64 column_2 = 0; column_2 < unmasked_end_2; column_2 += 32) {
+          const i32 index_6 = index * 128 + i32(column_2 / i64(64));
+          const i64 table_in_3 = load<1, Cache::constant>(table + index_6).v[0];
           const bool and_3 = saturate_i32(table_in_3) >= 0 && saturate_i32(table_in_3) < 2048;
           const i64 masked_table_3 = and_3 ? table_in_3 : i64(2048);
           const i32 remainder_4 = i32(column_2 % i64(64));
-          const i32 index_8 = index * 128 + i32(column_2 / i64(64));
-          const i64 table_in_4 = load<1, Cache::constant>(table + index_8).v[0];
+          const i32 index_7 = index * 128 + i32(column_2 / i64(64));
+          const i64 table_in_4 = load<1, Cache::constant>(table + index_7).v[0];
           const bool and_4 = saturate_i32(table_in_4) >= 0 && saturate_i32(table_in_4) < 2048;
           const i64 masked_table_4 = and_4 ? table_in_4 : i64(2048);
           const i32 remainder_5 = i32(column_2 % i64(64));
@@ -106,10 +106,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
       const i64 end = min(max(min(lengths_in, 4398046511104ll), -4398046511104ll), i64(8192));
       const i64 index_2 = min(max(lengths_in, -4398046511104ll), 4398046511104ll) + i64(-32);
       const i64 index_3 = min(max(lengths_in_2, -4398046511104ll), 4398046511104ll) + i64(-32);
-      const i64 end_2 = min(min(index_2, index_3) + i64(32), end + i64(-1));
-      const i32 index_4 = i32(max(end_2, i64(0))) / 32 * 32;
-      const i32 begin = i32(max(min(i64(index_4), end), i64(0)));
-      const i32 masked_lengths = begin < saturate_i32(end) ? begin : 0;
+      const i64 distance = min(min(index_2, index_3) + i64(32), end + i64(-1));
+      const i32 whole_blocks = i32(max(distance, i64(0))) / 32 * 32;
+      const i32 unmasked_end = i32(max(min(i64(whole_blocks), end), i64(0)));
+      const i32 unmasked_end_2 = unmasked_end < saturate_i32(end) ? unmasked_end : 0;
 
       f32 row_max[2];
       f32 row_sum[2];
@@ -133,25 +133,31 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
 
       Vec<f32, 2> scores[2][4];
       f32 max_of_scores[2];
+      f32 rescale[2];
+      f32 finite_row_max[2];
+      f32 new_row_max[2];
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][4];
       f32 new_row_sum[2];
       Vec<f32, 2> scores_2[2][4];
       f32 max_of_scores_2[2];
+      f32 rescale_2[2];
+      f32 finite_row_max_2[2];
+      f32 new_row_max_2[2];
       f32 sum_of_exp_scores_2[2];
       f32 new_row_sum_2[2];
       wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][4];
       const i64 column_end = end, column_step = 32;
-      if (begin < column_end) {
+      if (unmasked_end < column_end) {
         const auto run_round = [&](const i32 column, const bool begins) {
-          const i32 index_5 = index * 128 + column / 64;
-          const i64 table_in = load<1, Cache::constant>(table + index_5).v[0];
+          const i32 index_4 = index * 128 + column / 64;
+          const i64 table_in = load<1, Cache::constant>(table + index_4).v[0];
           const bool and_ = saturate_i32(table_in) >= 0 && saturate_i32(table_in) < 2048;
           const i64 masked_table = and_ ? table_in : i64(2048);
           const i32 remainder_2 = column % 64;
-          const i32 index_6 = index * 128 + column / 64;
-          const i64 table_in_2 = load<1, Cache::constant>(table + index_6).v[0];
+          const i32 index_5 = index * 128 + column / 64;
+          const i64 table_in_2 = load<1, Cache::constant>(table + index_5).v[0];
           const bool and_2 = saturate_i32(table_in_2) >= 0 && saturate_i32(table_in_2) < 2048;
           const i64 masked_table_2 = and_2 ? table_in_2 : i64(2048);
           const i32 remainder_3 = column % 64;
@@ -185,11 +191,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
+            new_row_max[r] = max(row_max[r], max_of_scores[r]);
+            finite_row_max[r] = new_row_max[r] == -infinity() ? 0.0f : new_row_max[r];
+            const f32 neg_row_max = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+            rescale[r] = fast::exp(neg_row_max);
+          }
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
             sum_of_exp_scores[r] = Sum::identity<f32>();
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+            const f32 clamped_row_max = max(finite_row_max[r], -3.4028235e+38f);
             const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
@@ -205,9 +215,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           reduce_lanes<Sum, 4>(sum_of_exp_scores);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores[r];
+            new_row_sum[r] = row_sum[r] * rescale[r] + sum_of_exp_scores[r];
           }
           if (!begins) {
             wgmma_wait<0>();
@@ -218,18 +226,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 rescale = fast::exp(-difference);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * rescale;
+                acc[r][c].v[v] = acc[r][c].v[v] * rescale[r];
               }
             }
           }
@@ -242,7 +243,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_scores[r]);
+            row_max[r] = new_row_max[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -253,20 +254,20 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           bulk_store_fence();
           warpgroup_sync(group);
         };
-        run_round(i32(begin), true);
-        for (i64 column_i = begin + column_step; column_i < column_end; column_i += column_step) {
+        run_round(i32(unmasked_end), true);
+        for (i64 column_i = unmasked_end + column_step; column_i < column_end; column_i += column_step) {
           run_round(i32(column_i), false);
         }
-        const i64 column_2_end = masked_lengths, column_2_step = 32;
+        const i64 column_2_end = unmasked_end_2, column_2_step = 32;
         for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
           const i32 column_2 = i32(column_2_i);
-          const i32 index_7 = index * 128 + column_2 / 64;
-          const i64 table_in_3 = load<1, Cache::constant>(table + index_7).v[0];
+          const i32 index_6 = index * 128 + column_2 / 64;
+          const i64 table_in_3 = load<1, Cache::constant>(table + index_6).v[0];
           const bool and_3 = saturate_i32(table_in_3) >= 0 && saturate_i32(table_in_3) < 2048;
           const i64 masked_table_3 = and_3 ? table_in_3 : i64(2048);
           const i32 remainder_4 = column_2 % 64;
-          const i32 index_8 = index * 128 + column_2 / 64;
-          const i64 table_in_4 = load<1, Cache::constant>(table + index_8).v[0];
+          const i32 index_7 = index * 128 + column_2 / 64;
+          const i64 table_in_4 = load<1, Cache::constant>(table + index_7).v[0];
           const bool and_4 = saturate_i32(table_in_4) >= 0 && saturate_i32(table_in_4) < 2048;
           const i64 masked_table_4 = and_4 ? table_in_4 : i64(2048);
           const i32 remainder_5 = column_2 % 64;
@@ -296,11 +297,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
+            new_row_max_2[r] = max(row_max[r], max_of_scores_2[r]);
+            finite_row_max_2[r] = new_row_max_2[r] == -infinity() ? 0.0f : new_row_max_2[r];
+            const f32 neg_row_max = -(max(finite_row_max_2[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+            rescale_2[r] = fast::exp(neg_row_max);
+          }
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
             sum_of_exp_scores_2[r] = Sum::identity<f32>();
-            const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+            const f32 clamped_row_max = max(finite_row_max_2[r], -3.4028235e+38f);
             const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
@@ -315,9 +320,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           reduce_lanes<Sum, 4>(sum_of_exp_scores_2);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
-            const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum_2[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores_2[r];
+            new_row_sum_2[r] = row_sum[r] * rescale_2[r] + sum_of_exp_scores_2[r];
           }
           wgmma_wait<0>();
           wgmma_pin(acc);
@@ -326,18 +329,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
-            const bool is_empty = new_row_max == -infinity();
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 rescale = fast::exp(-difference);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * rescale;
+                acc[r][c].v[v] = acc[r][c].v[v] * rescale_2[r];
               }
             }
           }
@@ -350,7 +346,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_scores_2[r]);
+            row_max[r] = new_row_max_2[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {

@@ -103,6 +103,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<f32, 2> scores[2][16];
       f32 max_of_scores[2];
       Vec<f32, 2> masked_scores[2][16];
+      f32 rescale[2];
+      f32 finite_row_max[2];
+      f32 new_row_max[2];
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][16];
       f32 new_row_sum[2];
@@ -146,11 +149,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
+          new_row_max[r] = max(row_max[r], max_of_scores[r]);
+          finite_row_max[r] = new_row_max[r] == -infinity() ? 0.0f : new_row_max[r];
+          const f32 neg_row_max = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+          rescale[r] = fast::exp(neg_row_max);
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
           sum_of_exp_scores[r] = Sum::identity<f32>();
-          const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-          const bool is_empty = new_row_max == -infinity();
-          const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-          const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+          const f32 clamped_row_max = max(finite_row_max[r], -3.4028235e+38f);
           const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
           for (int c = 0; c < 16; ++c) {
@@ -165,9 +172,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         reduce_lanes<Sum, 4>(sum_of_exp_scores);
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-          const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-          new_row_sum[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores[r];
+          new_row_sum[r] = row_sum[r] * rescale[r] + sum_of_exp_scores[r];
         }
         if (!begins) {
           wgmma_wait<0>();
@@ -178,18 +183,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          const f32 new_row_max = max(row_max[r], max_of_scores[r]);
-          const bool is_empty = new_row_max == -infinity();
-          const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-          const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-          const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-          const f32 difference = clamped_row_max - clamped_row_max_2;
-          const f32 rescale = fast::exp(-difference);
 #pragma unroll
           for (int c = 0; c < 8; ++c) {
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              acc[r][c].v[v] = acc[r][c].v[v] * rescale;
+              acc[r][c].v[v] = acc[r][c].v[v] * rescale[r];
             }
           }
         }
@@ -202,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          row_max[r] = max(row_max[r], max_of_scores[r]);
+          row_max[r] = new_row_max[r];
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {

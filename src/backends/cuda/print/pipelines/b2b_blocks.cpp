@@ -114,13 +114,13 @@ TypedText B2bBlocks::used_part_load(const Op& op, const TypedText& line) {
     if (op.bounded)
       inside += fmt::format("{}u64({}) < u64({})", inside.empty() ? "" : " && ",
                             expressions_.as_type(at, DType::i64),
-                            expressions_.dim_text(view.extents[static_cast<std::size_t>(dim)]));
+                            expressions_.dim_text(view.extents[static_cast<std::size_t>(dim)]).str());
     indices.push_back(at);
   }
   need("memory");
   const DType type = expressions_.type_of(op.results[0]);
   TypedText e{fmt::format("load<1, Cache::constant>({} + {}).v[0]", names_.view(op.param),
-                          expressions_.view_offset(op.param, indices)),
+                          expressions_.view_offset(op.param, indices).str()),
               compute_dtype(view.dtype), 0, Binding::prefix};
   if (!inside.empty())
     e = {fmt::format("({} ? {} : {})", inside, e.text, literal(view.dtype, op.number)), e.type, 0,

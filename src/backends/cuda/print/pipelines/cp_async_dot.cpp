@@ -20,7 +20,7 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
     ends[side] =
         access.checked_above(dim)
             ? fmt::format("end_inside({}, {}, {})", text.as_type(text.scalar(access.start(dim)), DType::i64),
-                          text.dim_text(access.extent(dim)), size)
+                          text.dim_text(access.extent(dim)).str(), size)
             : integer(size);
   }
   // Starts along the other dimensions may come from a table: a block that starts outside the view is zeros.
@@ -28,17 +28,17 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
     if (access.axis_of(dim) < 0 && (access.checked_below(dim) || access.checked_above(dim)))
       ends[0] =
           fmt::format("u64({}) < u64({}) ? {} : 0", text.as_type(text.scalar(access.start(dim)), DType::i64),
-                      text.dim_text(access.extent(dim)), ends[0]);
+                      text.dim_text(access.extent(dim)).str(), ends[0]);
   constexpr Index kBytes = 16;
   const Index chunk = kBytes / static_cast<Index>(size_bytes(access.view().dtype));
   const bool inside = !access.checked_above(o.inner_dim()) || access.whole_vectors(inner_axis, chunk);
   const bool whole = access.contiguous(inner_axis) && access.aligned(inner_axis, chunk);
-  std::string offset = text.base_offset(access);
+  const printer::IndexText offset = text.base_offset(access);
   const std::string view = k.names().view(access.op().param);
   k.out().line("{}<{}, {}, {}{}>({}, {}{}, {}, {}, {}, {});", by_fma(k) ? "copy_fma_block" : "copy_block",
                block, k.plan().schedule.threads, whole, whole && !inside ? ", true" : "", to, view,
-               offset == "0" ? "" : " + " + offset, text.stride_text(access, o.inner_dim()),
-               text.stride_text(access, o.outer_dim()), ends[0], ends[1]);
+               offset.is(0) ? "" : " + " + offset.str(), text.stride_text(access, o.inner_dim()).str(),
+               text.stride_text(access, o.outer_dim()).str(), ends[0], ends[1]);
 }
 
 // Prints the types of the operands' blocks and their places in shared memory.

@@ -74,7 +74,7 @@ void PersistentRows::print_fetch(PrintedLoop& loop, const Instr& in) {
     std::string p = a.base, guard = b.uniform;
     const bool rows = loop.layout.part == Part::all && loop.frame.row_steps() > 1;
     if (rows) p += " + " + a.row_term;
-    if (loop.frame.col_steps() > 1) p += fmt::format(" + c * ({})", a.col_step);
+    if (loop.frame.col_steps() > 1) p += fmt::format(" + c * ({})", a.col_step.str());
     const auto add = [&](bool needed, const std::string& condition) {
       if (needed) guard += (guard.empty() ? "" : " && ") + condition;
     };

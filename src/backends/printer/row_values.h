@@ -1,0 +1,24 @@
+// Which values of a row, one number each, are computed once and kept, because several loops read them.
+#pragma once
+
+#include "backends/printer/loop_emit.h"
+
+#include <map>
+#include <set>
+#include <vector>
+
+namespace tilewright::printer {
+
+// What stands between two control ops: its ops and what must be written, the levels of both, and what is read
+// behind it.
+struct StraightLine {
+  const std::vector<const tile::Op*>& ops;
+  const std::vector<Root>& roots;
+  const std::map<tile::ValueId, int>& levels;  // of the ops' results
+  const std::set<tile::ValueId>& used_later;
+};
+
+// Roots that keep these values, each in a loop over the rows alone.
+std::vector<Root> kept_rows(const LoopFacts& facts, const StraightLine& line);
+
+}  // namespace tilewright::printer
