@@ -178,7 +178,13 @@ void WgmmaB2b::wait_for_residents() {
     if (b2b_->blocks[i].resident()) out_.line("wait_full({});", pipelines_[i].state);
 }
 
+// Each warp of a warpgroup waits for a stage by itself, and one thread gives it back for all of them. Where
+// no product stands between, as in a program whose rounds are all left out, a warp that is late would find
+// the stage filled once more, and wait for ever.
 void WgmmaB2b::release_residents() {
+  const bool any = std::any_of(b2b_->blocks.begin(), b2b_->blocks.end(),
+                               [](const B2bBlock& block) { return block.resident(); });
+  if (any) out_.write("OwnGroup::wait();");
   for (std::size_t i = 0; i < b2b_->blocks.size(); ++i)
     if (b2b_->blocks[i].resident()) release(static_cast<int>(i), pipelines_[i].state);
 }
