@@ -61,6 +61,20 @@ TEST_P(Deterministic, SumsByIndex) {
         {ctx_.randn({40, 6}), ctx_.randint({60, 6}, 40), ctx_.randn({60, 6})}, 1e-5);
 }
 
+// So many places that the indices are sorted: runs of one, long runs, and indices outside, which add nothing.
+TEST_P(Deterministic, SumsByIndexIntoManyPlaces) {
+  for (const Index count : {2, 64, 77}) {
+    const Tensor spread = ctx_.randint({count}, 402) - 1, close = ctx_.randint({count}, 3) + 398,
+                 rows = ctx_.randn({2, count, 5});
+    for (const Tensor& index : {spread, close})
+      check([&](const Tensors& in) { return Tensors{scatter_add(in[0], in[1], 1, {2, 400, 5})}; },
+            {index, rows}, 1e-5);
+  }
+  const Tensor tokens = ctx_.randint({3, 40}, 700), dy = ctx_.randn({3, 40, 8});
+  const auto slope = grad([&](const Tensor& table) { return sum(embedding(table, tokens) * dy); });
+  check([&](const Tensors& in) { return Tensors{slope(in[0])}; }, {ctx_.randn({700, 8})}, 1e-5);
+}
+
 TEST_P(Deterministic, GradientsOfAnEmbeddingOfAttentionAndOfItsSlopes) {
   const Tensor tokens = ctx_.randint({1, 20}, 11);
   const auto loss = [&](const Tensors& in) {

@@ -251,6 +251,11 @@ inline constexpr double kBytesInFlight = 32e3;
 // computes on them one by one: it asks for the next ones in the registers of those it is done with (LDG of a
 // product of one row by nvdisasm: docs/notes/2026-11-22-rounds-on-the-h200.md).
 inline constexpr double kUnderWayBytes = 3 * 16;
+// Bytes that memory moves for a row of a strip, at least, where the strip is so tall that its neighbours come
+// to the same row at another time. Column sums beside two stored results, four tensors of 768 columns, on an
+// H200: of 32,768 rows in strips of 8 columns 462 us where the bytes take 155, of 16,384 in strips of 16 108
+// for 69, of 8,192 in strips of 32 37 for 42 (docs/notes/2026-11-29-training-on-a-gpu.md).
+inline constexpr double kLeastOfStrip = 96, kTallStripBytes = 4 << 20;
 // A row's sum: with one row of quantised weights 100 of the 260 instructions of each of 512 threads were for
 // two sums (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
 inline constexpr double kInstructionsOfRowSum = 50;

@@ -245,23 +245,24 @@ class WorkCounter {
     const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
                                  [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
     (own ? work_.streamed_bytes : work_.cached_bytes) += bytes;
-    if (own) work_.sector_bytes += bytes * sectors_over_bytes(*in.op, tile);
+    if (own) work_.sector_bytes += bytes * moved_over_bytes(*in.op, tile, kSectorBytes, 0);
+    if (own) work_.memory_bytes += bytes * moved_over_bytes(*in.op, tile, kLeastOfStrip, kTallStripBytes);
     if (own && load) work_.read_bytes += bytes;
     if (load && depth_ > 0)
       work_.loop_lines += lines_of(kernel_.views[static_cast<std::size_t>(in.op->param)]);
   }
 
-  // Bytes that move over bytes that the tile has, where its rows are shorter than a sector and lie further
-  // apart.
-  double sectors_over_bytes(const Op& op, const tile::TileType& tile) const {
+  // Bytes that move over bytes that the tile has, where its rows are shorter than `least`, lie further apart,
+  // and span so many bytes together.
+  double moved_over_bytes(const Op& op, const tile::TileType& tile, double least, double span) const {
     const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(op.param)];
     if (tile.shape.size() != 2 || op.tile_dims.size() != 2) return 1;
     const auto size = static_cast<double>(size_bytes(view.dtype));
     const tile::Dim& apart = view.strides[static_cast<std::size_t>(op.tile_dims[0])];
     const double row = static_cast<double>(tile.shape[1]) * size;
-    const double pitch =
-        apart.is_constant() ? static_cast<double>(std::abs(apart.value)) * size : double{kSectorBytes};
-    return std::max(1.0, std::min(pitch, double{kSectorBytes}) / row);
+    const double pitch = apart.is_constant() ? static_cast<double>(std::abs(apart.value)) * size : least;
+    if (static_cast<double>(tile.shape[0]) * pitch < span) return 1;
+    return std::max(1.0, std::min(pitch, least) / row);
   }
 
   // What is gathered under masks reads no more of a view than the program's share of it: parts of a
@@ -484,7 +485,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const bool in_cache = 2 * passing <= static_cast<double>(target.cache_bytes);
   const double bytes_per_s = in_cache ? target.cache_bytes_per_s : target.memory_bytes_per_s;
   // Neighbouring programs take their parts of a sector from the cache, where rows are shorter than one.
-  const double streamed_s = std::max(work.streamed_bytes / bytes_per_s,
+  const double streamed_s = std::max((in_cache ? work.streamed_bytes : work.memory_bytes) / bytes_per_s,
                                      work.scanned > 0 ? work.sector_bytes / target.cache_bytes_per_s : 0);
   const double memory_us =
       work.programs * (streamed_s + work.cached_bytes / (kSharedReadRate * target.cache_bytes_per_s)) * 1e6;

@@ -24,6 +24,7 @@ struct KernelWork {
   double exchanges = 0;       // barriers a program waits at
   double scanned = 0;         // elements of a program that are scanned down the columns of a tile
   double sector_bytes = 0;    // streamed_bytes in whole sectors of the cache
+  double memory_bytes = 0;    // streamed_bytes as memory moves them: short rows of tall strips cost more
   bool loops = false;         // there is a loop inside
   double rounds = 0;          // of loops: each waits for memory anew,
   double loop_lines = 0;      // but for no more cache lines than its loads' views have
