@@ -191,6 +191,9 @@ class Namer {
 
   std::string name_of_apply(const Op& op) {
     const bool integer = kernel_.type(op.results[0]).dtype == DType::i64;
+    // Of a difference of two things, what it is about would be one of them.
+    if (op.prim == Prim::neg && is_sum(op.operands[0]) && (!integer || subject_of(op.operands[0]).empty()))
+      return "neg_" + name_of(op.operands[0]);
     if (info(op.prim).arity == 1) return with_subject(std::string(name(op.prim)), op.operands[0], "");
     switch (op.prim) {
       case Prim::add:
@@ -240,6 +243,10 @@ class Namer {
     return "chosen";
   }
 
+  bool is_sum(ValueId v) const {
+    const Op* op = definition(v);
+    return op && op->kind == OpKind::apply && (op->prim == Prim::add || op->prim == Prim::sub);
+  }
   const Op* behind(OpKind kind, ValueId v) const {
     const Op* op = definition(v);
     while (op && op->kind == kind) op = definition(op->operands[0]);

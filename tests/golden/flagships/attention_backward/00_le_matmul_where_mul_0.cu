@@ -138,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         for (int r = 0; r < 2; ++r) {
           new_row_max[r] = max(row_max[r], max_of_scores[r]);
           finite_row_max[r] = new_row_max[r] == -infinity() ? 0.0f : new_row_max[r];
-          const f32 neg_row_max = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
-          rescale[r] = exp(neg_row_max);
+          const f32 neg_difference = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+          rescale[r] = exp(neg_difference);
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {

@@ -22,8 +22,8 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
   const i32 index = program_0 * 128;
-  const i32 neg_ = -(index * -1 - 127);
-  const i32 neg_2 = -(index + 1);
+  const i32 neg_index = -(index * -1 - 127);
+  const i32 neg_index_2 = -(index + 1);
   wait_for_previous_kernel();
 
   Vec<i64, 2> ids_in;
@@ -81,8 +81,8 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
         const i32 column_index = k + ((c * 1024 + t) * 2 + v);
-        const bool and_ = (ids_in_2[c].v[v] >= masked_min_of_ids && ids_in_2[c].v[v] <= masked_max_of_ids) && 0 + column_index <= neg_;
-        const bool or_5 = (ids_in_2[c].v[v] <= masked_max_of_ids_2 || ids_in_2[c].v[v] >= masked_min_of_ids_2) || 0 + column_index * -1 <= neg_2;
+        const bool and_ = (ids_in_2[c].v[v] >= masked_min_of_ids && ids_in_2[c].v[v] <= masked_max_of_ids) && 0 + column_index <= neg_index;
+        const bool or_5 = (ids_in_2[c].v[v] <= masked_max_of_ids_2 || ids_in_2[c].v[v] >= masked_min_of_ids_2) || 0 + column_index * -1 <= neg_index_2;
         best[c].v[v] = and_ ? min(best[c].v[v], column_index) : best[c].v[v];
         best_2[c].v[v] = and_ ? max(best_2[c].v[v], column_index) : best_2[c].v[v];
         best_3[c].v[v] = !or_5 && column_index < 16384 ? max(best_3[c].v[v], column_index) : best_3[c].v[v];
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
         const i32 column_index = k_2 + ((c * 1024 + t) * 2 + v);
-        const bool or_5 = (ids_in_2[c].v[v] <= masked_max_of_ids_2 || ids_in_2[c].v[v] >= masked_min_of_ids_2) || 0 + column_index * -1 <= neg_2;
+        const bool or_5 = (ids_in_2[c].v[v] <= masked_max_of_ids_2 || ids_in_2[c].v[v] >= masked_min_of_ids_2) || 0 + column_index * -1 <= neg_index_2;
         best_4[c].v[v] = or_5 && column_index < max_of_best_2 ? max(best_4[c].v[v], column_index) : best_4[c].v[v];
       }
     }

@@ -193,8 +193,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           for (int r = 0; r < 2; ++r) {
             new_row_max[r] = max(row_max[r], max_of_scores[r]);
             finite_row_max[r] = new_row_max[r] == -infinity() ? 0.0f : new_row_max[r];
-            const f32 neg_row_max = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
-            rescale[r] = fast::exp(neg_row_max);
+            const f32 neg_difference = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+            rescale[r] = fast::exp(neg_difference);
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -299,8 +299,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
           for (int r = 0; r < 2; ++r) {
             new_row_max_2[r] = max(row_max[r], max_of_scores_2[r]);
             finite_row_max_2[r] = new_row_max_2[r] == -infinity() ? 0.0f : new_row_max_2[r];
-            const f32 neg_row_max = -(max(finite_row_max_2[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
-            rescale_2[r] = fast::exp(neg_row_max);
+            const f32 neg_difference = -(max(finite_row_max_2[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
+            rescale_2[r] = fast::exp(neg_difference);
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
