@@ -211,6 +211,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       wgmma_pin(exp_scores_bf16);
       release<1>(v_state);
       v_state.next();
+      OwnGroup::wait();
       release<1>(q_state);
       q_state.next();
 

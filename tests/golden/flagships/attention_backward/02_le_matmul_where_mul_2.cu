@@ -243,6 +243,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         release<1>(q_state);
         q_state.next();
       }
+      OwnGroup::wait();
       release<1>(k_state);
       k_state.next();
       release<1>(v_state);

@@ -226,6 +226,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         release<1>(k_state);
         k_state.next();
       }
+      OwnGroup::wait();
       release<1>(q_state);
       q_state.next();
       release<1>(mul_out_state);

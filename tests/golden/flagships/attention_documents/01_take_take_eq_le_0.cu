@@ -363,6 +363,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         release<1>(v_state);
         v_state.next();
       }
+      OwnGroup::wait();
       release<1>(q_state);
       q_state.next();
 

@@ -333,6 +333,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
         release<1>(v_state);
         v_state.next();
       }
+      OwnGroup::wait();
       release<1>(q_state);
       q_state.next();
 

@@ -361,6 +361,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
         release<1>(v_state);
         v_state.next();
       }
+      OwnGroup::wait();
       release<1>(q_state);
       q_state.next();
 

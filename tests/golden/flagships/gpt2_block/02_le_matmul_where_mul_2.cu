@@ -222,6 +222,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       wgmma_pin(exp_scores_bf16);
       release<1>(add_out_2_state);
       add_out_2_state.next();
+      OwnGroup::wait();
       release<1>(add_out_state);
       add_out_state.next();
 
