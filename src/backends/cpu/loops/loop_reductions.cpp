@@ -148,7 +148,7 @@ void LoopReductions::finish_reductions(Pass& pass) {
         value = fmt::format("{}{}", node(i).total, copy);
         if (buffer.dtype != DType::f64) value = fmt::format("convert<vf32>({})", value);
       }
-      if (tile::finds_place(instr.op->monoid)) value = fmt::format("convert<vi64>({}.index)", value);
+      if (tile::finds_place(instr.op->monoid)) value = fmt::format("places({})", value);
       const bool boolean = is_bool(buffer.dtype);
       if (boolean) k_.include("tw_cpu/masked.h");
       k_.code.line("store{}({} + {}, {});", boolean ? "_bool" : "", buffer.name, at(pass, copy), value);

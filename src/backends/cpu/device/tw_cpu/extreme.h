@@ -64,7 +64,13 @@ template <Side side, int by, class V>
 TW_INLINE Extreme<V> with_lanes_behind(Extreme<V> x) {
   return earliest<side>(x, Extreme<V>{rotated<by>(x.value), rotated<by>(x.index)});
 }
-// The first index of the extreme of all lanes: each step doubles the lanes that a lane speaks for.
+// Where each lane's extreme is; 0 if it has seen nothing.
+template <class V>
+TW_INLINE vi64 places(Extreme<V> x) {
+  return convert<vi64>(max(x.index, vi32(0)));
+}
+// The first index of the extreme of all lanes, 0 if they have seen nothing: each step doubles the lanes that
+// a lane speaks for.
 template <Side side, class V>
 TW_INLINE i64 reduce_extreme(Extreme<V> x) {
 #if TW_LANES == 16
@@ -74,7 +80,8 @@ TW_INLINE i64 reduce_extreme(Extreme<V> x) {
   x = with_lanes_behind<side, 4>(x);
 #endif
   x = with_lanes_behind<side, 2>(x);
-  return with_lanes_behind<side, 1>(x).index[0];
+  const i64 place = with_lanes_behind<side, 1>(x).index[0];
+  return place < 0 ? 0 : place;
 }
 
 }  // namespace tw
