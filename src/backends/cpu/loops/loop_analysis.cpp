@@ -1,6 +1,7 @@
 // What depends on what, and how far the loops of a part go.
 #include "backends/cpu/loops/loop_analysis.h"
 
+#include "backends/cpu/loops/rows_apart.h"
 #include "backends/cpu/machine/fitted.h"
 #include "backends/cpu/text/scalar_text.h"
 #include "backends/printer/expressions.h"
@@ -187,18 +188,33 @@ std::optional<AccessBound> LoopAnalysis::end_of_reduction(int i, int axis) const
   return end_where_true(condition, axis);
 }
 
-// Cuts a loop's axis short: where all that it writes are stores that end at the same place, and reductions of
-// what changes nothing behind it, it ends there.
-void LoopAnalysis::trim_axis(int axis, Amount* count) {
+// Where rows end of which nobody stores more.
+std::optional<AccessBound> LoopAnalysis::end_of_rows(int axis) const {
+  if (axis != 0 || shape_.other != axis) return std::nullopt;
+  const std::optional<RowsApart> apart = rows_apart(k_);
+  if (!apart || apart->rows != shape_.other_count) return std::nullopt;
+  return apart->end;
+}
+
+// Where all that a loop writes are stores that end at the same place, and reductions of what changes nothing
+// behind it.
+std::optional<AccessBound> LoopAnalysis::end_of_all(int axis) const {
   std::optional<AccessBound> common;
   for (int i : part_.instrs) {
     if (!is_writing(i)) continue;
     const bool stores = instr(i).kind == Instr::Kind::effect && instr(i).op->kind == OpKind::store;
     const std::optional<AccessBound> end = stores ? end_of_store(i, axis) : end_of_reduction(i, axis);
-    if (!end) return;
-    if (common && (common->start != end->start || common->extent != end->extent)) return;
+    if (!end) return std::nullopt;
+    if (common && (common->start != end->start || common->extent != end->extent)) return std::nullopt;
     common = end;
   }
+  return common;
+}
+
+// Cuts a loop's axis short: it ends where nothing that is behind matters.
+void LoopAnalysis::trim_axis(int axis, Amount* count) {
+  std::optional<AccessBound> common = end_of_rows(axis);
+  if (!common) common = end_of_all(axis);
   if (!common) return;
   const Amount start = common->start, extent = common->extent;
   *count = Amount::named(limit_variable(start, extent, part_.loop->shape[static_cast<std::size_t>(axis)]));

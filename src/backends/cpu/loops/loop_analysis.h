@@ -14,6 +14,8 @@ class LoopAnalysis : LoopParts {
  private:
   void analyse_access(int i);
   void trim_axis(int axis, Amount* count);
+  std::optional<AccessBound> end_of_rows(int axis) const;
+  std::optional<AccessBound> end_of_all(int axis) const;
   std::optional<AccessBound> end_of_store(int i, int axis) const;
   std::optional<AccessBound> end_of_reduction(int i, int axis) const;
   std::optional<AccessBound> end_where_true(int i, int axis) const;

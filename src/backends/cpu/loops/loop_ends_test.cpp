@@ -113,6 +113,22 @@ TEST_P(LoopEndsTest, OtherNumbersBehindTheEndCount) {
   check(k.finish({{{2, 1}}}));
 }
 
+// The number of elements, in effect.
+TEST_P(LoopEndsTest, WhatIsMaskedMayBeTheSameEverywhere) {
+  for (const bool of_rows : {false, true}) {
+    Builder k("counts");
+    const View x = k.view("x", DType::f32, {2}), y = k.view("y", DType::f32, {2, 40});
+    const Value position = k.program_id(0) * 64 + k.arange(64);
+    const std::vector<Index> shape = of_rows ? std::vector<Index>{64, 40} : std::vector<Index>{40, 64};
+    const Value inside = k.broadcast(k.expand(position, of_rows ? 1 : 0), shape) < 100;
+    const Value one = k.broadcast(k.load(x, {k.program_id(0)}), shape);
+    const Value sum =
+        k.reduce(Monoid::sum, where(inside, one, k.literal(DType::f32, 0.0, shape)), of_rows ? 0 : 1);
+    k.store(y, {k.program_id(0), 0}, sum);
+    check(k.finish({{{2, 1}}}));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryIsa, LoopEndsTest, ::testing::ValuesIn(kAllIsas),
                          [](const auto& tried) { return std::string(name(tried.param)); });
 

@@ -38,6 +38,7 @@ std::string LoopUniform::uniform_text(int i) {
   const Node& n = node(i);
   Pass none;
   if (instr.kind == Instr::Kind::reload) return read_element(n.access.dtype, n.base, row_element(n));
+  if (is_known_choice(i)) return expressions_.term(instr.operands[1], 0, none).text;
   switch (instr.op->kind) {
     case OpKind::load: {
       std::string element = read_element(n.access.dtype, n.base, row_element(n));
