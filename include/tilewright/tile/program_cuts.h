@@ -21,6 +21,8 @@ struct RowCuts {
   Index picked_elements = 64;   // rows picked by an index are blocks from this length on
   Index loop_elements = 4096;   // block of a row that a loop walks
   Index joined_elements = 512;  // short rows are put together to so many elements
+  Index joined_columns = 0;     // rows are short up to this length; 0: up to half of `joined_elements`
+  Index joined_rows = 1;        // by so many rows at a time, where so many fit
   Index joined_programs = 0;    // programs a unit that putting rows together leaves; 0: any number
   // A row in groups of at most `group_elements` stays on chip with all its groups, up to `grouped_elements`.
   Index group_elements = 0, grouped_elements = 0;

@@ -323,8 +323,28 @@ class LoopPlanner {
     return v;
   }
 
+  // Keeps what is broadcast along a tile and dear, first of its level: the tiles' loops read it.
+  void keep_lines(Segment& segment) {
+    std::vector<Root> roots;
+    roots.swap(segment.roots);
+    for (const Op* op : segment.ops) {
+      if (op->kind != OpKind::broadcast || facts_.rank(op->operands[0]) == 0) continue;
+      const ValueId line = op->operands[0];
+      const auto elements = [&](ValueId v) {
+        Index n = 1;
+        for (const Index extent : kernel_.type(v).shape) n *= extent;
+        return n;
+      };
+      if (elements(line) == 1 || elements(line) == elements(op->results[0])) continue;
+      if (!facts_.buffered(line) && facts_.redo_flops(line) > policy_.keep_lines_above_flops)
+        add_keep(line, line, segment);
+    }
+    segment.roots.insert(segment.roots.end(), roots.begin(), roots.end());
+  }
+
   // Turns a segment's roots into steps, level by level.
   void flush(Segment& segment, std::vector<Step>& steps) {
+    keep_lines(segment);
     std::map<ValueId, int> levels;
     auto level_of = [&](const std::vector<ValueId>& operands) {
       int level = 0;

@@ -9,6 +9,7 @@
 
 #include <tilewright/tile/kernel.h>
 
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -20,7 +21,10 @@ namespace tilewright::printer {
 // When a value needed by two loops is kept rather than computed again.
 struct LoopPolicy {
   double keep_above_flops = 4;  // keep what costs more than this to compute again from loads and kept values
-  bool keep_loads = false;      // keep loaded values (registers) rather than read the cache again
+  // What a row or column of a tile is scaled by, or shifted, has a loop of its own where it costs more than
+  // this: computed in the tile's loop it would use a lane of each vector.
+  double keep_lines_above_flops = std::numeric_limits<double>::infinity();
+  bool keep_loads = false;  // keep loaded values (registers) rather than read the cache again
   // Keep x rather than a kept value that is x times a number: its readers multiply.
   bool keep_unscaled = false;
   // Keep what is computed of a row, one number, where several loops read it, however cheap it is.

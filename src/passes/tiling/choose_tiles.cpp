@@ -265,13 +265,16 @@ class Chooser {
     t.columns = extent(column);
     // Short rows: several to a program.
     const Index wanted = cuts_.joined_elements;
-    if (!parallel.empty() && t.columns * 2 <= wanted && !picks_rows(t.column)) {
+    const bool is_short =
+        cuts_.joined_columns > 0 ? t.columns <= cuts_.joined_columns : t.columns * 2 <= wanted;
+    if (!parallel.empty() && is_short && !picks_rows(t.column)) {
       t.row = parallel.back();
       Index rows = rows_beside(t.row, t.columns, wanted);
       if (cuts_.joined_programs > 0)
         rows =
             std::min(rows, std::max<Index>(1, parallel_points() / (target_.units * cuts_.joined_programs)));
       if (target_.shares_tiles()) rows = side_by_side(rows);
+      if (rows > cuts_.joined_rows) rows = rows / cuts_.joined_rows * cuts_.joined_rows;
       t.rows = rows;
       if (rows == 1) t.row = -1, t.rows = 1;
     }

@@ -1,6 +1,7 @@
 // What depends on what, and how far the loops of a part go.
 #include "backends/cpu/loops/loop_analysis.h"
 
+#include "backends/cpu/loops/rows_apart.h"
 #include "backends/cpu/machine/fitted.h"
 #include "backends/cpu/text/scalar_text.h"
 #include "backends/printer/expressions.h"
@@ -15,6 +16,7 @@
 namespace tilewright::cpu {
 
 using printer::Instr;
+using tile::Monoid;
 using tile::OpKind;
 using tile::Prim;
 
@@ -30,12 +32,16 @@ bool is_heavy(const Instr& i) {
 }  // namespace
 
 void LoopAnalysis::choose_in_place() {
-  for (int i : part_.instrs)
-    for (const printer::Ref& r : instr(i).operands)
-      if (!r.is_scalar()) {
-        ++node(r.instr).uses;
-        node(r.instr).consumer = i;
-      }
+  for (std::size_t at = part_.instrs.size(); at-- > 0;) {
+    const int i = part_.instrs[at];
+    if (is_unused(i)) continue;
+    for (std::size_t o = 0; o < instr(i).operands.size(); ++o) {
+      const printer::Ref& r = instr(i).operands[o];
+      if (r.is_scalar() || (is_known_choice(i) && o != 1)) continue;
+      ++node(r.instr).uses;
+      node(r.instr).consumer = i;
+    }
+  }
   for (int i : part_.instrs) {
     Node& n = node(i);
     if (!is_operation(instr(i)) || !n.along_vec) continue;
@@ -119,26 +125,105 @@ void LoopAnalysis::analyse_access(int i) {
     n.streams = n.access.stride[shape_.vec].is(1);
 }
 
-// Cuts a loop's axis short: if it writes nothing but stores that all end at the same place, it ends there.
-void LoopAnalysis::trim_axis(int axis, Amount* count) {
-  const AccessBound* common = nullptr;
+// Where a store's elements end along an axis, if it drops those behind.
+std::optional<AccessBound> LoopAnalysis::end_of_store(int i, int axis) const {
+  for (const AccessBound& b : node(i).access.bounds)
+    if (b.loop_axis == axis && !b.may_be_negative) return b;
+  return std::nullopt;
+}
+
+// The end of the elements for which a comparison start + number < extent along an axis holds.
+std::optional<AccessBound> LoopAnalysis::end_where_true(int i, int axis) const {
+  const Instr& below = instr(i);
+  if (!applies(below, Prim::lt) || below.operands[0].is_scalar()) return std::nullopt;
+  const Instr& position = instr(below.operands[0].instr);
+  if (dtype_of(below.operands[0]) != DType::i64 || position.kind != Instr::Kind::compute) return std::nullopt;
+  const auto counts = [&](const printer::Ref& r) {
+    return !r.is_scalar() && instr(r.instr).kind == Instr::Kind::compute &&
+           instr(r.instr).op->kind == OpKind::arange && instr(r.instr).axes == std::vector<int>{axis};
+  };
+  AccessBound end{.loop_axis = axis, .start = 0, .may_end_early = true};
+  if (applies(position, Prim::add)) {
+    if (!k_.ranges[static_cast<std::size_t>(position.value)].bounded()) return std::nullopt;
+    const std::size_t side = counts(position.operands[0]) ? 0 : 1;
+    const printer::Ref& start = position.operands[1 - side];
+    if (!counts(position.operands[side]) || !start.is_scalar()) return std::nullopt;
+    end.start = k_.amount(start.scalar);
+  } else if (!counts(below.operands[0])) {
+    return std::nullopt;
+  }
+  const printer::Ref& extent = below.operands[1];
+  if (extent.is_scalar()) {
+    end.extent = k_.amount(extent.scalar);
+  } else {
+    const Instr& number = instr(extent.instr);
+    if (number.kind != Instr::Kind::compute || number.op->kind != OpKind::constant) return std::nullopt;
+    end.extent = Amount(number.op->number.i);
+  }
+  return end;
+}
+
+// The comparison without which a reduction along an axis adds what changes nothing; -1: none.
+int LoopAnalysis::condition_of_reduction(int i, int axis) const {
+  const Instr& in = instr(i);
+  if (in.kind != Instr::Kind::reduce || in.op->kind != OpKind::reduce || reduced_axis(in) != axis) return -1;
+  if (in.operands[0].is_scalar()) return -1;
+  const Instr& choice = instr(in.operands[0].instr);
+  if (!applies(choice, Prim::select)) return -1;
+  if (choice.operands[0].is_scalar() || choice.operands[2].is_scalar()) return -1;
+  const Instr& otherwise = instr(choice.operands[2].instr);
+  if (otherwise.kind != Instr::Kind::compute || otherwise.op->kind != OpKind::constant) return -1;
+  const DType dtype = dtype_of(in.operands[0]);
+  // What is behind an extreme and no more extreme than any other is not the first.
+  const Monoid monoid = in.op->monoid == Monoid::argmax   ? Monoid::max
+                        : in.op->monoid == Monoid::argmin ? Monoid::min
+                                                          : in.op->monoid;
+  if (literal(dtype, otherwise.op->number) != identity_text(monoid, dtype)) return -1;
+  return choice.operands[0].instr;
+}
+
+std::optional<AccessBound> LoopAnalysis::end_of_reduction(int i, int axis) const {
+  const int condition = condition_of_reduction(i, axis);
+  if (condition < 0) return std::nullopt;
+  return end_where_true(condition, axis);
+}
+
+// Where rows end of which nobody stores more.
+std::optional<AccessBound> LoopAnalysis::end_of_rows(int axis) const {
+  if (axis != 0 || shape_.other != axis) return std::nullopt;
+  const std::optional<RowsApart> apart = rows_apart(k_);
+  if (!apart || apart->rows != shape_.other_count) return std::nullopt;
+  return apart->end;
+}
+
+// Where all that a loop writes are stores that end at the same place, and reductions of what changes nothing
+// behind it.
+std::optional<AccessBound> LoopAnalysis::end_of_all(int axis) const {
+  std::optional<AccessBound> common;
   for (int i : part_.instrs) {
     if (!is_writing(i)) continue;
-    if (instr(i).kind != Instr::Kind::effect || instr(i).op->kind != OpKind::store) return;
-    const std::vector<AccessBound>& bounds = node(i).access.bounds;
-    const auto b =
-        std::find_if(bounds.begin(), bounds.end(), [&](const AccessBound& x) { return x.loop_axis == axis; });
-    if (b == bounds.end() || b->may_be_negative) return;
-    if (common && (common->start != b->start || common->extent != b->extent)) return;
-    common = &*b;
+    const bool stores = instr(i).kind == Instr::Kind::effect && instr(i).op->kind == OpKind::store;
+    const std::optional<AccessBound> end = stores ? end_of_store(i, axis) : end_of_reduction(i, axis);
+    if (!end) return std::nullopt;
+    if (common && (common->start != end->start || common->extent != end->extent)) return std::nullopt;
+    common = end;
   }
+  return common;
+}
+
+// Cuts a loop's axis short: it ends where nothing that is behind matters.
+void LoopAnalysis::trim_axis(int axis, Amount* count) {
+  std::optional<AccessBound> common = end_of_rows(axis);
+  if (!common) common = end_of_all(axis);
   if (!common) return;
   const Amount start = common->start, extent = common->extent;
   *count = Amount::named(limit_variable(start, extent, part_.loop->shape[static_cast<std::size_t>(axis)]));
-  for (int i : part_.instrs)
+  for (int i : part_.instrs) {
+    if (const int condition = condition_of_reduction(i, axis); condition >= 0) node(condition).always = true;
     std::erase_if(node(i).access.bounds, [&](const AccessBound& b) {
       return b.loop_axis == axis && b.start == start && b.extent == extent;
     });
+  }
 }
 
 // The name of a printed variable: the number of elements from `from` to `to`, at most `most`.

@@ -14,6 +14,12 @@ class LoopAnalysis : LoopParts {
  private:
   void analyse_access(int i);
   void trim_axis(int axis, Amount* count);
+  std::optional<AccessBound> end_of_rows(int axis) const;
+  std::optional<AccessBound> end_of_all(int axis) const;
+  std::optional<AccessBound> end_of_store(int i, int axis) const;
+  std::optional<AccessBound> end_of_reduction(int i, int axis) const;
+  std::optional<AccessBound> end_where_true(int i, int axis) const;
+  int condition_of_reduction(int i, int axis) const;
   std::string limit_variable(const Amount& from, const Amount& to, Index most);
   Window window_of(const Access& access);
   void choose_in_place();

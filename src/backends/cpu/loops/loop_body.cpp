@@ -14,7 +14,7 @@ using tile::OpKind;
 void LoopBody::print_body(Pass& pass, Which which) {
   for (int i : part_.instrs) {
     const Node& n = node(i);
-    if (!n.along_vec || n.in_place || (!n.needed && !is_writing(i))) continue;
+    if (!n.along_vec || n.in_place || is_passed_through(i) || (!n.needed && !is_writing(i))) continue;
     if (!is_of(i, which)) continue;
     if (is_accumulating(instr(i)))
       reductions_.accumulate(i, pass);

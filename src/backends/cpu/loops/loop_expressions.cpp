@@ -33,7 +33,7 @@ Term LoopExpressions::term(const printer::Ref& ref, int copy, Pass& pass) {
   } else {
     const Node& n = node(ref.instr);
     t.form = n.along_vec ? Form::vector : Form::scalar;
-    if (n.in_place) return operation(ref.instr, copy, pass);
+    if (n.in_place || is_passed_through(ref.instr)) return operation(ref.instr, copy, pass);
     t.text = n.along_vec ? copy_name(n.text, copy, pass) : n.text;
     t.number = n.number;
     t.is_simple = !n.number || !has_sign(t.dtype, *n.number);
@@ -44,6 +44,7 @@ Term LoopExpressions::term(const printer::Ref& ref, int copy, Pass& pass) {
 // An apply or cast on its operands' terms.
 Term LoopExpressions::operation(int i, int copy, Pass& pass) {
   const Instr& instr = this->instr(i);
+  if (is_known_choice(i)) return term(instr.operands[1], copy, pass);
   if (const int side = lanes_.counting_side(i); side >= 0)
     return {.text = lane_mask_text(i, side, copy, pass), .dtype = DType::boolean, .form = Form::vector};
   if (instr.op->kind == OpKind::cast)

@@ -104,6 +104,7 @@ void LoopLanes::find_needed_lanes() {
     const int side = counting_side(i), walked = walked_index(i);
     for (std::size_t o = 0; o < instr(i).operands.size(); ++o) {
       const int operand = static_cast<int>(o);
+      if (is_known_choice(i) && operand != 1) continue;
       const bool only_first = operand == side || operand == walked || (o == 1 && is_block_of_words(i));
       if (!only_first) need(instr(i).operands[o]);
     }

@@ -106,6 +106,11 @@ bool LoopParts::has_blocks() const {
   return std::any_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) { return is_in_blocks(i); });
 }
 
+bool LoopParts::is_known_choice(int i) const {
+  const Instr& in = instr(i);
+  return applies(in, tile::Prim::select) && !in.operands[0].is_scalar() && node(in.operands[0].instr).always;
+}
+
 bool LoopParts::applies(const Instr& i, tile::Prim prim) {
   return i.kind == Instr::Kind::compute && i.op->kind == OpKind::apply && i.op->prim == prim;
 }

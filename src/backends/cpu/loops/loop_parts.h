@@ -30,6 +30,7 @@ struct LoopNode {
   bool in_place = false;               // written inside its consumer's expression instead of having a name
   bool in_mad = false;                 // inside a multiply-add, whose product it is
   bool needed = false;                 // someone reads its lanes, not only where they begin to count
+  bool always = false;  // a comparison that holds for every element that is visited: the axis ends with it
   Access access;
   std::string base;     // pointer to the access' first element
   std::string pointer;  // to the row's first element
@@ -94,6 +95,11 @@ class LoopParts {
     return which == Which::all || is_inner(i) == (which == Which::along_other);
   }
   bool is_inner(int i) const { return node(i).along_other || is_writing(i); }
+  // What nobody uses, the condition of a known choice for instance.
+  bool is_unused(int i) const { return !is_writing(i) && node(i).uses == 0; }
+  // A selection whose condition always holds is its first choice.
+  bool is_known_choice(int i) const;
+  bool is_passed_through(int i) const { return is_known_choice(i) && node(i).uses == 1; }
   static bool applies(const Instr& i, tile::Prim prim);
   static bool is_accumulating(const Instr& i);
   bool is_in_blocks(int i) const;

@@ -32,6 +32,30 @@ std::string combine_all(Monoid monoid, const std::vector<std::string>& terms) {
   return combine_text(monoid, left, right);
 }
 
+// What folds the lanes of as many rows as there are lanes; empty: masks, whose lanes one instruction folds.
+std::string fold_of_rows(Monoid monoid) {
+  switch (monoid) {
+    case Monoid::sum:
+      return "fold_rows<Add>";
+    case Monoid::prod:
+      return "fold_rows<Multiply>";
+    case Monoid::min:
+      return "fold_rows<Minimum>";
+    case Monoid::max:
+      return "fold_rows<Maximum>";
+    case Monoid::argmin:
+    case Monoid::argmax:
+      return fmt::format("fold_places<{}>", side(monoid));
+    default:
+      return "";
+  }
+}
+
+std::string accumulator_type(Monoid monoid, DType dtype) {
+  const std::string vector(vector_type(dtype));
+  return tile::finds_place(monoid) ? fmt::format("Extreme<{}>", vector) : vector;
+}
+
 }  // namespace
 
 // Reductions keep one accumulator for each vector in flight; a scan along the vectors carries one value.
@@ -54,17 +78,14 @@ void LoopReductions::declare_accumulators(const Pass& pass) {
       continue;
     }
     std::vector<std::string> declarators;
-    std::string type(vector_type(dtype));
     declarators.reserve(pass.copies);
     for (int copy = 0; copy < pass.copies; ++copy)
-      declarators.push_back(fmt::format(
-          "{}{} = {}", n.text, copy,
-          tile::finds_place(monoid) ? fmt::format("no_extreme<{}>()", type) : as_vector(k_, identity)));
-    if (tile::finds_place(monoid)) {
-      k_.include("tw_cpu/extreme.h");
-      type = fmt::format("Extreme<{}>", type);
-    }
-    k_.code.declare(type, declarators);
+      declarators.push_back(fmt::format("{}{} = {}", n.text, copy,
+                                        tile::finds_place(monoid)
+                                            ? fmt::format("no_extreme<{}>()", vector_type(dtype))
+                                            : as_vector(k_, identity)));
+    if (tile::finds_place(monoid)) k_.include("tw_cpu/extreme.h");
+    k_.code.declare(accumulator_type(monoid, dtype), declarators);
   }
 }
 
@@ -148,7 +169,7 @@ void LoopReductions::finish_reductions(Pass& pass) {
         value = fmt::format("{}{}", node(i).total, copy);
         if (buffer.dtype != DType::f64) value = fmt::format("convert<vf32>({})", value);
       }
-      if (tile::finds_place(instr.op->monoid)) value = fmt::format("convert<vi64>({}.index)", value);
+      if (tile::finds_place(instr.op->monoid)) value = fmt::format("places({})", value);
       const bool boolean = is_bool(buffer.dtype);
       if (boolean) k_.include("tw_cpu/masked.h");
       k_.code.line("store{}({} + {}, {});", boolean ? "_bool" : "", buffer.name, at(pass, copy), value);
@@ -162,10 +183,44 @@ void LoopReductions::finish_along_vec(int i, int copies) {
   terms.reserve(copies);
   for (int copy = 0; copy < copies; ++copy) terms.push_back(fmt::format("{}{}", node(i).text, copy));
   const Monoid monoid = instr.op->monoid;
+  if (const auto rows = rows_of_lanes_.find(i); rows != rows_of_lanes_.end())
+    return k_.code.line("{}[{} - {}] = {};", rows->second, row_, first_row_, combine_all(monoid, terms));
   if (!is_in_blocks(i))
     return print_kept_scalar(i, across_lanes_text(k_, monoid, combine_all(monoid, terms)));
   const std::string total = across_lanes_text(k_, monoid, node(i).total);
   print_kept_scalar(i, dtype_of(instr.operands[0]) == DType::f64 ? total : fmt::format("(f32){}", total));
+}
+
+// Folding one row's lanes takes a dozen instructions that wait for each other, of sixteen rows two or three a
+// row.
+bool LoopReductions::folds_rows(int i) const {
+  const Instr& instr = this->instr(i);
+  if (instr.kind != Instr::Kind::reduce || !is_accumulating(instr) || is_in_blocks(i)) return false;
+  if (!node(i).along_vec || is_bool(dtype_of(instr.operands[0])) || fold_of_rows(instr.op->monoid).empty())
+    return false;
+  return k_.kernel.type(instr.value).rank() > 0;
+}
+
+bool LoopReductions::folds_rows() const {
+  if (shape_.other < 0 || shape_.vec_outside || shape_.other_count < k_.lanes / 2) return false;
+  return std::any_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) { return folds_rows(i); });
+}
+
+// Rows that the last ones lack are zeros, or what was there before.
+void LoopReductions::declare_rows_of_lanes() {
+  for (int i : part_.instrs) {
+    if (!folds_rows(i)) continue;
+    const std::string& name = rows_of_lanes_[i] = k_.names.unique(k_.hints[instr(i).value] + "_rows");
+    k_.code.line("{} {}[{}] = {{}};", accumulator_type(instr(i).op->monoid, dtype_of(instr(i).operands[0])),
+                 name, k_.lanes);
+  }
+}
+
+void LoopReductions::fold_rows() {
+  k_.include("tw_cpu/reduce.h");
+  for (const auto& [i, rows] : rows_of_lanes_)
+    k_.code.line("store({} + {}, {}({}));", k_.buffer(instr(i).value).name, first_row_,
+                 fold_of_rows(instr(i).op->monoid), rows);
 }
 
 // A value that is one element per row: into its variable or its buffer.

@@ -176,7 +176,14 @@ LoopShape choose_shape(const KernelText& k, const LoopPart& part) {
   for (int c = s.copies; 2 * c > s.copies; --c)
     if (s.vec_count % (static_cast<Index>(c) * k.lanes) == 0) {
       s.copies = c;
-      break;
+      return s;
+    }
+  // Of a short row that ends within a vector, one that divides those before it: the rest are done one by one.
+  const Index whole = s.vec_count / k.lanes;
+  for (int c = s.copies; 2 * c >= s.copies && c > 0 && whole > 0 && vectors <= 2 * s.copies; --c)
+    if (whole % c == 0) {
+      s.copies = c;
+      return s;
     }
   return s;
 }

@@ -14,7 +14,7 @@ using tile::OpKind;
 void LoopUniform::print_uniform(bool along_other) {
   for (int i : part_.instrs) {
     Node& n = node(i);
-    if (n.along_vec || n.along_other != along_other || is_writing(i)) continue;
+    if (n.along_vec || n.along_other != along_other || is_writing(i) || is_unused(i)) continue;
     const Instr& instr = this->instr(i);
     const DType dtype = k_.kernel.type(instr.value).dtype;
     if (instr.op && instr.kind == Instr::Kind::compute && instr.op->kind == OpKind::constant) {
@@ -38,6 +38,7 @@ std::string LoopUniform::uniform_text(int i) {
   const Node& n = node(i);
   Pass none;
   if (instr.kind == Instr::Kind::reload) return read_element(n.access.dtype, n.base, row_element(n));
+  if (is_known_choice(i)) return expressions_.term(instr.operands[1], 0, none).text;
   switch (instr.op->kind) {
     case OpKind::load: {
       std::string element = read_element(n.access.dtype, n.base, row_element(n));

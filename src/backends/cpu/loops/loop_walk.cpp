@@ -24,7 +24,17 @@ std::pair<std::string, std::string> LoopWalk::open_blocks(const Amount& begin, c
 }
 
 void LoopWalk::print_rows() {
-  if (shape_.other >= 0) k_.code.open("for (i64 {0} = 0; {0} < {1}; ++{0})", row_, other_count_.str());
+  if (!reductions_.folds_rows()) return print_rows("0", other_count_.str());
+  reductions_.declare_rows_of_lanes();
+  const auto [first, end] = open_blocks({}, other_count_, k_.lanes, /*backwards=*/false);
+  reductions_.begin_rows(first);
+  print_rows(first, end);
+  reductions_.fold_rows();
+  k_.code.close();
+}
+
+void LoopWalk::print_rows(const std::string& first, const std::string& end) {
+  if (shape_.other >= 0) k_.code.open("for (i64 {0} = {1}; {0} < {2}; ++{0})", row_, first, end);
   uniform_.print_uniform(/*along_other=*/true);
   pointers_.declare_rows(Which::all);
   if (has_vectors_) {

@@ -17,6 +17,7 @@ class LoopWalk : LoopParts {
   void print_columns_outside();
 
  private:
+  void print_rows(const std::string& first, const std::string& end);
   void print_along_vec(const std::function<void(Pass&)>& body);
   Amount whole_vectors();
   Index streams_apart(const Amount& whole) const;

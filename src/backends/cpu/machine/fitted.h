@@ -11,18 +11,20 @@ namespace tilewright::cpu {
 // Rows of a block of sums that tw_cpu/dot.h keeps in registers.
 inline constexpr Index kRegisterRows = 6;
 
-inline tile::RowCuts row_cuts() {
+inline tile::RowCuts row_cuts(int vector_bytes) {
   return {
-      .elements = 4096,            // ~1 µs of memory time, which amortises a program's start
-      .turned_edge = 64,           // of f32 4 cache lines
-      .picked_elements = 64,       // chosen, not measured
-      .loop_elements = 8 * 4096,   // several streams, which take some pages to get up to speed
-      .joined_elements = 512,      // chosen, not measured
-      .columns = 512,              // chosen, not measured
-      .column_rows = 32,           // with 512 columns of f32 64 KiB, a part of L2
-      .strip_columns = 64,         // 4 cache lines of f32
-      .shared_programs = 64,       // chosen, not measured
-      .shared_elements = 1 << 16,  // chosen, not measured
+      .elements = 4096,                 // ~1 µs of memory time, which amortises a program's start
+      .turned_edge = 64,                // of f32 4 cache lines
+      .picked_elements = 64,            // chosen, not measured
+      .loop_elements = 8 * 4096,        // several streams, which take some pages to get up to speed
+      .joined_elements = 4096,          // docs/notes/2026-11-29-short-rows.md
+      .joined_columns = 256,            // chosen, not measured
+      .joined_rows = vector_bytes / 4,  // whose lanes are folded together
+      .columns = 512,                   // chosen, not measured
+      .column_rows = 32,                // with 512 columns of f32 64 KiB, a part of L2
+      .strip_columns = 64,              // 4 cache lines of f32
+      .shared_programs = 64,            // chosen, not measured
+      .shared_elements = 1 << 16,       // chosen, not measured
   };
 }
 
@@ -130,7 +132,7 @@ inline void fill_fitted(tile::Target& target) {
   target.ends_anywhere = true;      // docs/notes/2026-11-24-sizes-that-change.md
   target.alone_share = 0.7;         // of a split loop's programs: docs/notes/2026-11-21-blocks-by-data.md
   target.prediction_error = 0.125;  // as the GPUs': no record
-  target.rows = row_cuts();
+  target.rows = row_cuts(target.vector_bytes);
   target.packed_dots = packed_dots(target.vector_bytes);
   target.b2b_blocks = b2b_blocks();
 }

@@ -6,6 +6,8 @@
 
 namespace tilewright::cuda {
 
+using tile::OpKind;
+
 namespace {
 
 constexpr Index kWords = 4;  // of a run

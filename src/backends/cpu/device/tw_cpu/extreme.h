@@ -1,6 +1,6 @@
 // argmax and argmin: the extreme lane and where it was first.
 #pragma once
-#include "tw_cpu/core.h"
+#include "tw_cpu/reduce.h"
 
 namespace tw {
 
@@ -64,7 +64,13 @@ template <Side side, int by, class V>
 TW_INLINE Extreme<V> with_lanes_behind(Extreme<V> x) {
   return earliest<side>(x, Extreme<V>{rotated<by>(x.value), rotated<by>(x.index)});
 }
-// The first index of the extreme of all lanes: each step doubles the lanes that a lane speaks for.
+// Where each lane's extreme is; 0 if it has seen nothing.
+template <class V>
+TW_INLINE vi64 places(Extreme<V> x) {
+  return convert<vi64>(max(x.index, vi32(0)));
+}
+// The first index of the extreme of all lanes, 0 if they have seen nothing: each step doubles the lanes that
+// a lane speaks for.
 template <Side side, class V>
 TW_INLINE i64 reduce_extreme(Extreme<V> x) {
 #if TW_LANES == 16
@@ -74,7 +80,31 @@ TW_INLINE i64 reduce_extreme(Extreme<V> x) {
   x = with_lanes_behind<side, 4>(x);
 #endif
   x = with_lanes_behind<side, 2>(x);
-  return with_lanes_behind<side, 1>(x).index[0];
+  const i64 place = with_lanes_behind<side, 1>(x).index[0];
+  return place < 0 ? 0 : place;
+}
+
+template <Side side, int d, class V>
+TW_INLINE void fold_extremes(Extreme<V>* rows) {
+#pragma clang loop unroll(full)
+  for (int i = 0; i < d; ++i) {
+    const Extreme<V> a = rows[i], b = rows[i + d];
+    rows[i] = earliest<side>(Extreme<V>{lanes_clear<d>(a.value, b.value), lanes_clear<d>(a.index, b.index)},
+                             Extreme<V>{lanes_set<d>(a.value, b.value), lanes_set<d>(a.index, b.index)});
+  }
+}
+// Of each of as many vectors as there are lanes the first index of the extreme of its lanes (fold_rows()).
+template <Side side, class V>
+TW_INLINE vi64 fold_places(Extreme<V> (&rows)[TW_LANES]) {
+#if TW_LANES == 16
+  fold_extremes<side, 8>(rows);
+#endif
+#if TW_LANES >= 8
+  fold_extremes<side, 4>(rows);
+#endif
+  fold_extremes<side, 2>(rows);
+  fold_extremes<side, 1>(rows);
+  return places(rows[0]);
 }
 
 }  // namespace tw

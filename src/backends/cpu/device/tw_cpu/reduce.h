@@ -43,6 +43,51 @@ TW_INLINE auto fold(V x) {
   return Combine::apply(two.x, two.y);
 }
 
+// Two vectors as one, in which bit d of a lane's number says which of them it is from: the lanes of both
+// whose own numbers have the bit clear, and those that have it set.
+#define TW_CLEAR(lane) ((lane) & d ? (lane) - d + TW_LANES : (lane))
+#define TW_SET(lane) ((lane) & d ? (lane) + TW_LANES : (lane) + d)
+#define TW_FOUR(of, lane) of(lane), of(lane + 1), of(lane + 2), of(lane + 3)
+#if TW_LANES == 16
+#define TW_ALL(of) TW_FOUR(of, 0), TW_FOUR(of, 4), TW_FOUR(of, 8), TW_FOUR(of, 12)
+#elif TW_LANES == 8
+#define TW_ALL(of) TW_FOUR(of, 0), TW_FOUR(of, 4)
+#else
+#define TW_ALL(of) TW_FOUR(of, 0)
+#endif
+template <int d, class V>
+TW_INLINE V lanes_clear(V a, V b) {
+  return __builtin_shufflevector(a, b, TW_ALL(TW_CLEAR));
+}
+template <int d, class V>
+TW_INLINE V lanes_set(V a, V b) {
+  return __builtin_shufflevector(a, b, TW_ALL(TW_SET));
+}
+#undef TW_CLEAR
+#undef TW_SET
+#undef TW_FOUR
+#undef TW_ALL
+template <class Combine, int d, class V>
+TW_INLINE void fold_bit(V* rows) {
+#pragma clang loop unroll(full)
+  for (int i = 0; i < d; ++i)
+    rows[i] = Combine::apply(lanes_clear<d>(rows[i], rows[i + d]), lanes_set<d>(rows[i], rows[i + d]));
+}
+// Each of as many vectors as there are lanes folded into a lane, by the tree of fold(): two vectors fold as
+// one.
+template <class Combine, class V>
+TW_INLINE V fold_rows(V (&rows)[TW_LANES]) {
+#if TW_LANES == 16
+  fold_bit<Combine, 8>(rows);
+#endif
+#if TW_LANES >= 8
+  fold_bit<Combine, 4>(rows);
+#endif
+  fold_bit<Combine, 2>(rows);
+  fold_bit<Combine, 1>(rows);
+  return rows[0];
+}
+
 template <class V>
 TW_INLINE auto reduce_sum(V x) {
   return fold<Add>(x);
