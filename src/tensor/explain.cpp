@@ -16,6 +16,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
 
 namespace tilewright {
 
@@ -161,14 +164,30 @@ double copy_floor_us(const CompiledGraph& g, double bytes) {
   return 1e6 * perf::bounds(work, perf::holding(ceilings, bytes)).lower_s;
 }
 
-std::string kernel_text(const KernelReport& k) {
-  std::string out = fmt::format("  kernel {}: {}\n", k.name, k.ops);
+// The launches of one kernel: what each of them took, where that was measured.
+struct Launches {
+  int count = 0;
+  double sum_us = 0, least_us = 0, most_us = 0;
+  void add(double us) {
+    least_us = count == 0 ? us : std::min(least_us, us);
+    most_us = std::max(most_us, us);
+    sum_us += us;
+    ++count;
+  }
+};
+
+std::string kernel_text(const KernelReport& k, const Launches& all) {
+  std::string out = fmt::format("  kernel {}: {}", k.name, k.ops);
+  out += all.count > 1 ? fmt::format(" ({} launches)\n", all.count) : "\n";
   out += fmt::format("    {}B, {}FLOP, floor {:.2f} us ({})", perf::with_prefix(k.bytes),
                      perf::with_prefix(k.flops), k.floor_us, k.bound);
   if (k.predicted_us > 0) out += fmt::format(", predicted {:.2f} us", k.predicted_us);
-  if (k.measured_us > 0)
-    out += fmt::format(", measured {:.2f} us: {:.0f} % of the floor's speed", k.measured_us,
-                       100 * k.floor_us / k.measured_us);
+  if (all.sum_us > 0) {
+    const double mean_us = all.sum_us / all.count;
+    out += fmt::format(", measured {:.2f} us", mean_us);
+    if (all.count > 1) out += fmt::format(" ({:.2f} to {:.2f})", all.least_us, all.most_us);
+    out += fmt::format(": {:.0f} % of the floor's speed", 100 * k.floor_us / mean_us);
+  }
   out += fmt::format("; {} in {:.2f} ms\n", k.origin, k.build_ms);
   out += fmt::format("    schedule {}{}{}", k.schedule, k.tiles.empty() ? "" : " ", k.tiles);
   if (k.tuning.empty() && k.schedules > 0)
@@ -180,6 +199,52 @@ std::string kernel_text(const KernelReport& k) {
   for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);
   for (const std::string& why : k.refused) out += fmt::format("    refused: {}\n", why);
   return out;
+}
+
+// Launches of one kernel, as equal layers have, are told together.
+std::string kernels_text(const std::vector<KernelReport>& kernels) {
+  std::vector<std::pair<const KernelReport*, Launches>> told;
+  std::map<std::string, std::size_t> places;  // in `told`, by all that is said but the times
+  for (const KernelReport& k : kernels) {
+    const auto [place, is_new] = places.try_emplace(kernel_text(k, {}), told.size());
+    if (is_new) told.push_back({&k, {}});
+    told[place->second].second.add(k.measured_us);
+  }
+  std::string out;
+  for (const auto& [kernel, launches] : told) out += kernel_text(*kernel, launches);
+  return out;
+}
+
+// What was donated. Of many tensors that became outputs, as those of a training step, the first ones, and how
+// many there are; what did not is always told.
+std::string in_place_text(const std::vector<std::string>& lines) {
+  constexpr std::size_t kMost = 12, kShown = 3;
+  const auto becomes = [](const std::string& line) {
+    return line.find(" becomes output ") != std::string::npos;
+  };
+  const auto many = static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), becomes));
+  std::string out;
+  std::size_t told = 0;
+  for (const std::string& line : lines) {
+    if (many > kMost && becomes(line) && ++told > kShown) continue;
+    out += fmt::format("  {}\n", line);
+    if (many > kMost && told == kShown && becomes(line))
+      out += fmt::format("  … {} tensors become outputs in all\n", many);
+  }
+  return out;
+}
+
+// Of many arguments, as a model's parameters are, the first ones and how many there are.
+std::string arguments_text(const std::string& key) {
+  constexpr int kMost = 16, kShown = 6;
+  std::vector<std::size_t> ends;  // of the arguments: commas outside of brackets
+  int depth = 0;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    depth += key[i] == '[' ? 1 : key[i] == ']' ? -1 : 0;
+    if (key[i] == ',' && depth == 0) ends.push_back(i);
+  }
+  if (ends.size() < kMost) return key;
+  return fmt::format("{}, … ({} arguments)", key.substr(0, ends[kShown - 1]), ends.size() + 1);
 }
 
 }  // namespace
@@ -296,7 +361,8 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
   if (reports.empty()) return "not compiled yet: the function has not been called\n";
   std::string out = fmt::format("{} specialisation{}\n", reports.size(), reports.size() == 1 ? "" : "s");
   for (const SpecialisationReport& r : reports) {
-    out += fmt::format("for {}\n  compiled in {:.2f} ms: {}\n", r.key, r.compile_ms, r.reason);
+    out += fmt::format("for {}\n  compiled in {:.2f} ms: {}\n", detail::arguments_text(r.key), r.compile_ms,
+                       r.reason);
     if (r.times.trace_ms > 0)
       out += fmt::format(
           "    trace {:.2f} ms, passes {:.2f} ms, print {:.2f} ms, compiler {:.2f} ms, load {:.2f} ms\n",
@@ -306,9 +372,9 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
       out += fmt::format("  random: {} tensor{} drawn at each call\n", r.draws, r.draws == 1 ? "" : "s");
     for (const std::string& b : r.breaks)
       out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
-    for (const std::string& p : r.in_place) out += fmt::format("  {}\n", p);
+    out += detail::in_place_text(r.in_place);
     if (!r.precision.empty()) out += fmt::format("  precision {}\n", r.precision);
-    for (const KernelReport& k : r.kernels) out += detail::kernel_text(k);
+    out += detail::kernels_text(r.kernels);
     if (r.replay_us > 0)
       out += fmt::format("  launched one by one {:.2f} us, as a graph {:.2f} us: {}\n", r.direct_us,
                          r.replay_us, r.replayed ? "replayed" : "not replayed");

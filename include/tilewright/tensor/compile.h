@@ -50,8 +50,8 @@ struct CompileOptions {
   Precision precision = Precision::f32;
   // The same bits at every call with the same arguments on a device. Without it that holds for all but sums
   // of floats by index (scatter_add, gradients of gathers and of embeddings), which are added by atomics:
-  // with it they are reductions, which compare every index with every place, or, of large tables, sums of runs
-  // of sorted indices. explain() names the kernels with atomics.
+  // with it they are reductions, which compare every index with every place, or, of large tables, sums of
+  // runs of sorted indices. explain() names the kernels with atomics.
   bool deterministic = false;
   bool replay = true;  // CUDA: replay the launches as a graph where that measures faster
   // Kernels take these sizes as arguments: the second size costs some lowerings, those behind it a recording
