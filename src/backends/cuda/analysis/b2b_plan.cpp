@@ -95,6 +95,13 @@ bool chooses_elements(const tile::Kernel& kernel, const Op& loop) {
   });
 }
 
+Index drawn_elements(const tile::Kernel& kernel, const Op& loop) {
+  Index elements = 0;
+  for (const Op& op : loop.blocks[0].ops)
+    if (op.kind == OpKind::random) elements += kernel.type(op.results[0]).size();
+  return elements;
+}
+
 const B2bDot* late_dot(const B2bMatmul& b2b, const Op& loop) {
   const B2bDot* last = nullptr;
   int count = 0;

@@ -15,6 +15,8 @@ double flops_of(const tile::Kernel& kernel, const B2bDot& dot);
 
 // Whether a loop's rounds choose between the elements of tiles, as a mask does.
 bool chooses_elements(const tile::Kernel& kernel, const tile::Op& loop);
+// Random words that a round of a loop draws.
+Index drawn_elements(const tile::Kernel& kernel, const tile::Op& loop);
 
 // The dot of a loop that may run under the steps of the next round: the last one, whose operand a is
 // computed; those before it wait for nothing but blocks of memory. Null where it is not so.

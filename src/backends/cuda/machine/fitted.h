@@ -362,6 +362,11 @@ inline constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
 // one in the mean (docs/notes/2026-11-29-attention-rounds.md).
 inline constexpr double kB2bLoopUs = 1.33, kB2bRoundUs = 0.24, kB2bSumUs = 0.17, kB2bElementUs = 7.5e-6,
                         kB2bMaskedUs = 8.7e-6, kB2bPeak = 0.81;
+// A random word that a round draws, in a run of the cipher for four: what dropout adds to the forward, d q
+// and d k with d v of 64 x 6 causal heads, 256 x 64, on an H200 is 23, 23 and 32 us, 1.6e-4 to 2.2e-4 us for
+// each element of a round. Less is taken, for the rest of the first two is priced 7 us too long
+// (docs/notes/2026-11-29-training-on-a-gpu.md).
+inline constexpr double kB2bRandomUs = 1.5e-4;
 // Rounds that overlap, or warpgroups that take turns, where a round has three products or more: those of d
 // q, 1.33 to 1.72 times as long as in order in seven shapes with heads of 64 to 128 on an H100
 // (docs/notes/2026-11-25-masks-of-reductions.md). Nothing is spilled; why was not looked into.

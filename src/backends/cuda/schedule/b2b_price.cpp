@@ -93,8 +93,10 @@ double B2bPrice::by_rounds_us(const B2bMatmul& b2b) const {
   }
   for (const auto& [loop, count] : sums) {
     const double element_us = kB2bElementUs + (chooses_elements(kernel_, *loop) ? kB2bMaskedUs : 0);
-    program_us += kB2bLoopUs + rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs +
-                                                static_cast<double>(computed[loop]) * element_us);
+    program_us +=
+        kB2bLoopUs + rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs +
+                                      static_cast<double>(computed[loop]) * element_us +
+                                      static_cast<double>(drawn_elements(kernel_, *loop)) * kB2bRandomUs);
   }
   // Programs of equal length come and go in waves, one a multiprocessor; of others short ones fill the
   // gaps.
