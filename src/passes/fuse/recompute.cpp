@@ -65,7 +65,7 @@ class Search {
  private:
   // False: more is kept than before.
   bool collect() {
-    products_.clear(), light_.clear();
+    products_.clear(), light_.clear(), beside_.clear();
     made_of_.assign(users_.size(), {});
     const std::size_t kept = kept_.size();
     for (NodeId id = 0; id < graph_.size() && kept_.size() == kept; ++id)
@@ -113,15 +113,14 @@ class Search {
     }
   }
 
-  // Where time is to be saved: what is read beside products has the size of the value, which could be read
-  // instead. A residual stream's gradient is such a sum, and each sum of a chain of them would read all those
-  // before it.
-  bool reads_as_much_beside(NodeId id, const std::vector<NodeId>& from) const {
-    if (times_ > 1) return false;
+  // What is read beside products, by the value and by those that it is made of, is as large as the value, or
+  // twice as large where memory is to be saved: the value could be read instead. A residual stream's gradient
+  // is such a sum, and each sum of a chain of them would read all those before it.
+  bool reads_as_much_beside(NodeId id, const std::vector<NodeId>& from) {
     double beside = 0;
-    for (NodeId s : from)
-      if (products_.count(s) == 0) beside += bytes_of(graph_.type(s));
-    return beside >= bytes_of(graph_.type(id));
+    for (NodeId s : from) beside += products_.count(s) != 0 ? beside_[s] : bytes_of(graph_.type(s));
+    beside_[id] = beside;
+    return beside >= (times_ > 1 ? 2 : 1) * bytes_of(graph_.type(id));
   }
 
   // Every user takes it as a value, through views or not. Users come after what they read.
@@ -181,6 +180,7 @@ class Search {
   std::vector<bool> is_read_as_value_;
   std::set<NodeId> kept_;  // outputs of the graph
   std::set<NodeId> products_, light_;
+  std::map<NodeId, double> beside_;           // bytes that products read beside products
   std::vector<std::vector<NodeId>> made_of_;  // of views and light values: the memory behind them; sorted
 };
 
