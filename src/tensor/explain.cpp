@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace tilewright {
@@ -178,7 +179,7 @@ struct Launches {
 
 std::string kernel_text(const KernelReport& k, const Launches& all) {
   std::string out = fmt::format("  kernel {}: {}", k.name, k.ops);
-  out += all.count > 1 ? fmt::format(" ({} launches)\n", all.count) : "\n";
+  out += all.count > 1 ? fmt::format(" ({} launches, each:)\n", all.count) : "\n";
   out += fmt::format("    {}B, {}FLOP, floor {:.2f} us ({})", perf::with_prefix(k.bytes),
                      perf::with_prefix(k.flops), k.floor_us, k.bound);
   if (k.predicted_us > 0) out += fmt::format(", predicted {:.2f} us", k.predicted_us);
@@ -215,6 +216,26 @@ std::string kernels_text(const std::vector<KernelReport>& kernels) {
   return out;
 }
 
+// Pairs of the same operations that were refused for the same reason are told once.
+void add_not_fused(const ir::Graph& graph, const std::vector<passes::NotFused>& pairs,
+                   std::vector<std::string>& out) {
+  std::map<std::tuple<const ir::Op*, const ir::Op*, std::string>, int> counts;
+  const auto key = [&](const passes::NotFused& n) {
+    return std::tuple{graph.node(n.producer).op, graph.node(n.consumer).op,
+                      std::string(passes::explain(n.refusal))};
+  };
+  for (const passes::NotFused& n : pairs) ++counts[key(n)];
+  for (const passes::NotFused& n : pairs) {
+    const auto alike = counts.find(key(n));
+    if (alike == counts.end()) continue;
+    const auto& [producer, consumer, why] = alike->first;
+    const std::string others = alike->second > 1 ? fmt::format(" ({} such pairs in all)", alike->second) : "";
+    out.push_back(fmt::format("{} %{} and {} %{}{}: {}", producer->name, n.producer, consumer->name,
+                              n.consumer, others, why));
+    counts.erase(alike);
+  }
+}
+
 // What was donated. Of many tensors that became outputs, as those of a training step, the first ones, and how
 // many there are; what did not is always told.
 std::string in_place_text(const std::vector<std::string>& lines) {
@@ -234,9 +255,9 @@ std::string in_place_text(const std::vector<std::string>& lines) {
   return out;
 }
 
-// Of many arguments, as a model's parameters are, the first ones and how many there are.
+// Of many arguments, as a model's parameters are, the first and the last ones, and how many there are.
 std::string arguments_text(const std::string& key) {
-  constexpr int kMost = 16, kShown = 6;
+  constexpr int kMost = 16, kFirst = 3, kLast = 3;
   std::vector<std::size_t> ends;  // of the arguments: commas outside of brackets
   int depth = 0;
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -244,7 +265,8 @@ std::string arguments_text(const std::string& key) {
     if (key[i] == ',' && depth == 0) ends.push_back(i);
   }
   if (ends.size() < kMost) return key;
-  return fmt::format("{}, … ({} arguments)", key.substr(0, ends[kShown - 1]), ends.size() + 1);
+  return fmt::format("{}, …, {} ({} arguments)", key.substr(0, ends[kFirst - 1]),
+                     key.substr(ends[ends.size() - kLast] + 2), ends.size() + 1);
 }
 
 }  // namespace
@@ -266,10 +288,7 @@ void describe(const CompiledGraph& g, Precision precision, SpecialisationReport&
     report.precision += report.precision.empty() ? "" : "; ";
     report.precision += precision_text(graph, precision);
   }
-  for (const passes::NotFused& n : g.compiled.fusion.not_fused)
-    report.not_fused.push_back(fmt::format("{} %{} and {} %{}: {}", graph.node(n.producer).op->name,
-                                           n.producer, graph.node(n.consumer).op->name, n.consumer,
-                                           passes::explain(n.refusal)));
+  add_not_fused(graph, g.compiled.fusion.not_fused, report.not_fused);
   if (!report.recomputing.empty() && !g.compiled.fusion.recomputing.empty()) report.recomputing += "; ";
   report.recomputing += g.compiled.fusion.recomputing;
   if (g.compiled.memory) {

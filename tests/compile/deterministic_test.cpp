@@ -75,6 +75,34 @@ TEST_P(Deterministic, SumsByIndexIntoManyPlaces) {
   check([&](const Tensors& in) { return Tensors{slope(in[0])}; }, {ctx_.randn({700, 8})}, 1e-5);
 }
 
+// Tables whose number of rows changes, on both sides of where indices are sorted.
+TEST_P(Deterministic, TablesOfAnyNumberOfRows) {
+  const Tensor tokens = ctx_.randint({40}, 60), dy = ctx_.randn({40, 4});
+  const auto slope = grad([&](const Tensor& table) { return sum(embedding(table, tokens) * dy); });
+  const std::function<Tensors(const Tensors&)> function = [&](const Tensors& in) {
+    return Tensors{slope(in[0])};
+  };
+  const auto any_size = compile(function, {.deterministic = true, .dynamic = {{0, 0}}}),
+             atomics = compile(function);
+  for (const Index rows : {64, 128, 250, 500, 777}) {
+    const Tensors in{ctx_.randn({rows, 4})};
+    const std::vector<float> x = any_size(in)[0].to_vector<float>(), y = atomics(in)[0].to_vector<float>();
+    for (std::size_t e = 0; e < x.size(); ++e) ASSERT_NEAR(x[e], y[e], 1e-5) << rows << " " << e;
+  }
+}
+
+// What is added is added to 0.
+TEST_P(Deterministic, SumsOfMinusZeroAreZero) {
+  for (const Index count : {1, 2, 64}) {
+    const Tensor index = ctx_.zeros({count}, DType::i32), update = -ctx_.zeros({count});
+    for (const Index rows : {3, 1000}) {
+      const auto f = compile([&](const Tensor& i, const Tensor& u) { return scatter_add(i, u, 0, {rows}); },
+                             {.deterministic = true});
+      EXPECT_FALSE(std::signbit(f(index, update).to_vector<float>()[0])) << count << " " << rows;
+    }
+  }
+}
+
 TEST_P(Deterministic, GradientsOfAnEmbeddingOfAttentionAndOfItsSlopes) {
   const Tensor tokens = ctx_.randint({1, 20}, 11);
   const auto loss = [&](const Tensors& in) {

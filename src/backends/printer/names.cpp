@@ -77,7 +77,9 @@ std::string Names::identifier(std::string_view wish) const {
 std::string Names::unique(std::string_view wish) {
   const std::string base = identifier(wish);
   std::string name = base;
-  for (int n = 1; !taken_.insert(name).second; ++n) {
+  // A number behind a name is no word of the language; letters may be: and_eq.
+  const auto is_free = [&] { return !is_keyword(name) && !is_reserved_(name) && taken_.insert(name).second; };
+  for (int n = 1; !is_free(); ++n) {
     std::string suffix;
     if (again_ == Again::number)
       suffix = fmt::format("{}", n + 1);

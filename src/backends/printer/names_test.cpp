@@ -33,6 +33,14 @@ TEST(Names, AreCppAndNoWordOfTheLanguageOrTheHeaders) {
   EXPECT_EQ(n.unique("load"), "load_2");
 }
 
+// and_ and the letters eq are and_eq.
+TEST(Names, ThatGoOnByLetterAreNoWordsEither) {
+  for (const char* const word : {"and", "or", "xor", "not"}) {
+    Names n = names(Names::Again::letter);
+    for (int i = 0; i < 200; ++i) EXPECT_FALSE(is_keyword(n.unique(word))) << word << " " << i;
+  }
+}
+
 TEST(Names, AreFreeOnceTheyAreReleased) {
   Names n = names(Names::Again::number);
   n.release(n.unique("x"));

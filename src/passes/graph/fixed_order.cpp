@@ -37,7 +37,7 @@ Value as_reduction(const ir::Node& scatter, Value index, Value update) {
   const Value meant = ops::cast(ops::reshape(index, shape(1, count, along)), DType::i64);
   const Value place = ops::iota(*index.graph, shape(result[static_cast<std::size_t>(axis)], 1, false), axis);
   const Value terms = ops::where(ops::eq(meant, place), ops::reshape(update, shape(1, count, true)), 0.0);
-  return ops::cast(ops::sum(terms, {axis + 1}), scatter.type.dtype);
+  return ops::cast(ops::sum(terms, {axis + 1}) + 0.0, scatter.type.dtype);
 }
 
 // Places beside which comparing each with every index takes longer than sorting. A round reads and writes
@@ -89,7 +89,9 @@ Value as_sums_of_runs(const ir::Node& scatter, Value index, Value update) {
   const Value number = ops::iota(*index.graph, {places}, 0);
   const Value is_there =
       ops::logical_and(ops::lt(first, count), ops::eq(ops::take(sorted, first, 0), number));
-  return ops::cast(ops::where(along_axis(is_there), ops::take(sums, first, axis), 0.0), scatter.type.dtype);
+  // A sum of -0 alone is 0, as everything is added to 0.
+  const Value added = ops::where(along_axis(is_there), ops::take(sums, first, axis), 0.0) + 0.0;
+  return ops::cast(added, scatter.type.dtype);
 }
 
 Value in_one_order(const ir::Node& scatter, Value index, Value update) {

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace tilewright::cpu {
@@ -178,7 +179,12 @@ int LoopAnalysis::condition_of_reduction(int i, int axis) const {
   const Monoid monoid = in.op->monoid == Monoid::argmax   ? Monoid::max
                         : in.op->monoid == Monoid::argmin ? Monoid::min
                                                           : in.op->monoid;
-  if (literal(dtype, otherwise.op->number) != identity_text(monoid, dtype)) return -1;
+  const tile::Number nothing = identity_of(monoid, dtype);
+  const tile::Number& other = otherwise.op->number;
+  const bool is_nothing = is_float(dtype)
+                              ? other.f == nothing.f && std::signbit(other.f) == std::signbit(nothing.f)
+                              : other.i == nothing.i;
+  if (!is_nothing) return -1;
   return choice.operands[0].instr;
 }
 

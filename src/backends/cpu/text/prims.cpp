@@ -210,27 +210,32 @@ Term cast_text(KernelText& k, DType to, const Term& t) {
   return result;
 }
 
-std::string identity_text(Monoid monoid, DType dtype) {
+tile::Number identity_of(Monoid monoid, DType dtype) {
   const bool lowest = monoid == Monoid::max;
   switch (monoid) {
     case Monoid::prod:
-      return literal(dtype, {1, 1});
+    case Monoid::logical_and:
+      return {1, 1};
     case Monoid::max:
     case Monoid::min: {
       const double infinity = std::numeric_limits<double>::infinity();
-      if (is_float(dtype)) return literal(dtype, {lowest ? -infinity : infinity, 0});
+      if (is_float(dtype)) return {lowest ? -infinity : infinity, 0};
       const bool is_unsigned = dtype == DType::u8;
       const int bits = 8 * memory_bytes(dtype) - (is_unsigned ? 0 : 1);
       const Index top = static_cast<Index>((std::uint64_t{1} << bits) - 1);
-      return int_text(lowest ? (is_unsigned ? 0 : -top - 1) : top);
+      return {0, lowest ? (is_unsigned ? 0 : -top - 1) : top};
     }
-    case Monoid::logical_and:
-      return "true";
-    case Monoid::logical_or:
-      return "false";
     default:
-      return literal(dtype, {0, 0});
+      return {0, 0};
   }
+}
+
+std::string identity_text(Monoid monoid, DType dtype) {
+  const tile::Number identity = identity_of(monoid, dtype);
+  if (monoid == Monoid::logical_and || monoid == Monoid::logical_or)
+    return identity.i != 0 ? "true" : "false";
+  const bool extreme = monoid == Monoid::max || monoid == Monoid::min;
+  return extreme && !is_float(dtype) ? int_text(identity.i) : literal(dtype, identity);
 }
 
 std::string combine_text(Monoid monoid, const std::string& a, const std::string& b) {

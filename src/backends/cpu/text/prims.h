@@ -29,6 +29,7 @@ Term apply_text(KernelText& k, const tile::Op& op, const std::vector<Term>& oper
 Term cast_text(KernelText& k, DType to, const Term& operand);
 
 // What a monoid starts from and how it combines two values; not argmax and argmin.
+tile::Number identity_of(tile::Monoid monoid, DType dtype);
 std::string identity_text(tile::Monoid monoid, DType dtype);
 std::string combine_text(tile::Monoid monoid, const std::string& a, const std::string& b);
 // All lanes of a vector: "reduce_sum(x)".
