@@ -272,8 +272,18 @@ namespace {
 SpecialisationReport report_of(const Specialisation& s, const CompileOptions& options,
                                const GivenNames& arguments) {
   SpecialisationReport r;
-  for (const Guard& g : s.guards)
-    r.key += fmt::format("{}{} on {}", r.key.empty() ? "" : ", ", to_string(g.type), g.device->name());
+  // Of more arguments than this, as a model's parameters are, so many are shown at either end.
+  constexpr std::size_t kMostShown = 16, kAtEnds = 3;
+  const std::size_t count = s.guards.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string guard =
+        fmt::format("{} on {}", to_string(s.guards[i].type), s.guards[i].device->name());
+    r.key += (i == 0 ? "" : ", ") + guard;
+    if (count <= kMostShown || i < kAtEnds || i >= count - kAtEnds)
+      r.arguments += (i == 0 ? "" : ", ") + guard;
+    if (count > kMostShown && i == kAtEnds) r.arguments += ", …";
+  }
+  if (count > kMostShown) r.arguments += fmt::format(" ({} arguments)", count);
   r.reason = s.reason;
   r.dynamic = s.dynamic;
   r.compile_ms = s.compile_ms;

@@ -236,39 +236,6 @@ void add_not_fused(const ir::Graph& graph, const std::vector<passes::NotFused>& 
   }
 }
 
-// What was donated. Of many tensors that became outputs, as those of a training step, the first ones, and how
-// many there are; what did not is always told.
-std::string in_place_text(const std::vector<std::string>& lines) {
-  constexpr std::size_t kMost = 12, kShown = 3;
-  const auto becomes = [](const std::string& line) {
-    return line.find(" becomes output ") != std::string::npos;
-  };
-  const auto many = static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), becomes));
-  std::string out;
-  std::size_t told = 0;
-  for (const std::string& line : lines) {
-    if (many > kMost && becomes(line) && ++told > kShown) continue;
-    out += fmt::format("  {}\n", line);
-    if (many > kMost && told == kShown && becomes(line))
-      out += fmt::format("  … {} tensors become outputs in all\n", many);
-  }
-  return out;
-}
-
-// Of many arguments, as a model's parameters are, the first and the last ones, and how many there are.
-std::string arguments_text(const std::string& key) {
-  constexpr int kMost = 16, kFirst = 3, kLast = 3;
-  std::vector<std::size_t> ends;  // of the arguments: commas outside of brackets
-  int depth = 0;
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    depth += key[i] == '[' ? 1 : key[i] == ']' ? -1 : 0;
-    if (key[i] == ',' && depth == 0) ends.push_back(i);
-  }
-  if (ends.size() < kMost) return key;
-  return fmt::format("{}, …, {} ({} arguments)", key.substr(0, ends[kFirst - 1]),
-                     key.substr(ends[ends.size() - kLast] + 2), ends.size() + 1);
-}
-
 }  // namespace
 
 void describe(const CompiledGraph& g, Precision precision, SpecialisationReport& report) {
@@ -380,8 +347,7 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
   if (reports.empty()) return "not compiled yet: the function has not been called\n";
   std::string out = fmt::format("{} specialisation{}\n", reports.size(), reports.size() == 1 ? "" : "s");
   for (const SpecialisationReport& r : reports) {
-    out += fmt::format("for {}\n  compiled in {:.2f} ms: {}\n", detail::arguments_text(r.key), r.compile_ms,
-                       r.reason);
+    out += fmt::format("for {}\n  compiled in {:.2f} ms: {}\n", r.arguments, r.compile_ms, r.reason);
     if (r.times.trace_ms > 0)
       out += fmt::format(
           "    trace {:.2f} ms, passes {:.2f} ms, print {:.2f} ms, compiler {:.2f} ms, load {:.2f} ms\n",
@@ -391,7 +357,7 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
       out += fmt::format("  random: {} tensor{} drawn at each call\n", r.draws, r.draws == 1 ? "" : "s");
     for (const std::string& b : r.breaks)
       out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
-    out += detail::in_place_text(r.in_place);
+    for (const std::string& p : r.in_place) out += fmt::format("  {}\n", p);
     if (!r.precision.empty()) out += fmt::format("  precision {}\n", r.precision);
     out += detail::kernels_text(r.kernels);
     if (r.replay_us > 0)

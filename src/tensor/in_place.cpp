@@ -93,9 +93,19 @@ void Donation::spend(const Location& where) const {
 
 std::vector<std::string> Donation::lines(const std::vector<passes::Overwriting>& overwriting,
                                          const GivenNames& names) {
+  // Of many tensors that become outputs, as those of a training step, the first ones and how many there are.
+  constexpr std::ptrdiff_t kMost = 12, kShown = 3;
+  const auto is_granted = [](const passes::Overwriting& o) { return o.why_not.empty(); };
+  const auto granted = std::count_if(overwriting.begin(), overwriting.end(), is_granted);
+  std::ptrdiff_t told = 0;
   std::vector<std::string> lines;
   lines.reserve(overwriting.size());
   for (const passes::Overwriting& o : overwriting) {
+    if (granted > kMost && is_granted(o) && ++told > kShown) {
+      if (told == kShown + 1)
+        lines.push_back(fmt::format("donated: {} tensors become outputs in all", granted));
+      continue;
+    }
     const std::string argument = names.of(static_cast<std::size_t>(o.what.inputs.front()));
     lines.push_back(o.why_not.empty()
                         ? fmt::format("donated: {} becomes output {}", argument, o.what.output)

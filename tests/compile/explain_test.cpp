@@ -20,9 +20,11 @@ TEST(Explain, TellsEqualLaunchesTogether) {
   Context ctx({.cache_directory = test::kernel_folder()});
   constexpr Index kLayers = 20;
   std::vector<Tensor> in;
+  in.reserve(kLayers);
   for (Index i = 0; i < kLayers; ++i) in.push_back(ctx.randn({64, 96}));
   CompiledList f([](const std::vector<Tensor>& weights) {
     std::vector<Tensor> out;
+    out.reserve(weights.size());
     for (const Tensor& w : weights) out.push_back(softmax(matmul(w, swap_axes(w, 0, 1)), -1));
     return out;
   });
@@ -53,6 +55,7 @@ TEST(Explain, CountsDonatedTensors) {
   CompiledList f(
       [](const std::vector<Tensor>& given) {
         std::vector<Tensor> out;
+        out.reserve(given.size());
         for (const Tensor& x : given) out.push_back(x + 1.f);
         return out;
       },
@@ -60,7 +63,7 @@ TEST(Explain, CountsDonatedTensors) {
   f(in);
   const std::string text = f.explain();
   EXPECT_EQ(count_of(text, " becomes output "), 3) << text;
-  EXPECT_NE(text.find("… 14 tensors become outputs in all"), std::string::npos) << text;
+  EXPECT_NE(text.find("donated: 14 tensors become outputs in all"), std::string::npos) << text;
 }
 
 }  // namespace

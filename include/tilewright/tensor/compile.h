@@ -137,8 +137,9 @@ struct SpecialisationReport {
   SpecialisationReport& operator=(SpecialisationReport&&) noexcept;
   ~SpecialisationReport();
 
-  std::string key;     // the guards: types and devices of the arguments; of a range those of the last call
-  std::string reason;  // why it was compiled
+  std::string key;        // the guards: types and devices of the arguments; of a range those of the last call
+  std::string arguments;  // the key as explain() shows it: of many arguments the first and the last ones
+  std::string reason;     // why it was compiled
   // With dynamic dimensions: what the kernels take as arguments, or why they cannot; and the sizes that are
   // served, with n0, n1 … for each. Graphs, floors and predictions are of the size at which they were found.
   std::string dynamic;
