@@ -34,20 +34,22 @@ TW_DEVICE u32 philox_word(u64 seed, u64 counter) {
   return (which & 2u) != 0 ? high : low;
 }
 
-// Lanes 2 p and 2 p + 1 have two words each of a block, of counters that lie side by side, and again of the block
-// `further` counters behind: of each block its half. The even lane runs the cipher for the first block, the odd
-// one for the second, and each gives the other its half. `counter` is that of the lane's first word.
+// Lanes 2 p and 2 p + 1 have two words each of a block, of counters that lie side by side, and again of the
+// block `further` counters behind: of each block its half. The even lane runs the cipher for the first block,
+// the odd one for the second, and each gives the other its half. `counter` is that of the lane's first word.
 TW_DEVICE Vec<u32, 4> philox_across_columns(u64 seed, u64 counter, u32 further) {
   const bool odd = (threadIdx.x & 1) != 0;
   const Vec<u32, 4> mine = philox(seed, (odd ? counter + further : counter) >> 2);
   const u32 low = __shfl_xor_sync(kFullWarp, odd ? mine.v[0] : mine.v[2], 1),
             high = __shfl_xor_sync(kFullWarp, odd ? mine.v[1] : mine.v[3], 1);
-  return odd ? Vec<u32, 4>{{low, high, mine.v[2], mine.v[3]}} : Vec<u32, 4>{{mine.v[0], mine.v[1], low, high}};
+  return odd ? Vec<u32, 4>{{low, high, mine.v[2], mine.v[3]}}
+             : Vec<u32, 4>{{mine.v[0], mine.v[1], low, high}};
 }
 
-// Lanes that differ in bits 2 and 3 have counters that lie side by side: a word each of a block, for each of four
-// columns, `column` counters and `further` counters apart. Each lane runs the cipher for one column; a
-// transposition in two steps of pairs gives each its word of every one. `counter` is that of the lane's first word.
+// Lanes that differ in bits 2 and 3 have counters that lie side by side: a word each of a block, for each of
+// four columns, `column` counters and `further` counters apart. Each lane runs the cipher for one column; a
+// transposition in two steps of pairs gives each its word of every one. `counter` is that of the lane's first
+// word.
 TW_DEVICE Vec<u32, 4> philox_across_rows(u64 seed, u64 counter, u64 column, u64 further) {
   const bool second = (threadIdx.x & 4) != 0, upper = (threadIdx.x & 8) != 0;
   Vec<u32, 4> words = philox(seed, (counter + (second ? column : 0) + (upper ? further : 0)) >> 2);
