@@ -272,7 +272,7 @@ namespace {
 SpecialisationReport report_of(const Specialisation& s, const CompileOptions& options,
                                const GivenNames& arguments) {
   SpecialisationReport r;
-  // Of more arguments than this, as a model's parameters are, so many are shown at either end.
+  // More arguments than this, as a model's parameters are, are shown by so many at either end.
   constexpr std::size_t kMostShown = 16, kAtEnds = 3;
   const std::size_t count = s.guards.size();
   for (std::size_t i = 0; i < count; ++i) {

@@ -93,7 +93,8 @@ void Donation::spend(const Location& where) const {
 
 std::vector<std::string> Donation::lines(const std::vector<passes::Overwriting>& overwriting,
                                          const GivenNames& names) {
-  // Of many tensors that become outputs, as those of a training step, the first ones and how many there are.
+  // Many tensors that become outputs, as those of a training step, are told by the first ones and their
+  // number.
   constexpr std::ptrdiff_t kMost = 12, kShown = 3;
   const auto is_granted = [](const passes::Overwriting& o) { return o.why_not.empty(); };
   const auto granted = std::count_if(overwriting.begin(), overwriting.end(), is_granted);

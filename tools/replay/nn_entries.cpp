@@ -20,9 +20,16 @@ struct State {
   TILEWRIGHT_FIELDS(model, optimizer)
 };
 
-// A GPT-2 whose layers drop activations: each use has a key of its own.
-std::vector<ProgramRecord> record_step(const std::string& name, const nn::GPT2Config& config, Index rows,
-                                       const Machine& machine) {
+// A GPT-2 whose layers drop activations with this probability: each use has a key of its own.
+struct Step {
+  std::string name;
+  nn::GPT2Config config;
+  Index rows = 0;
+  double dropout = 0;
+};
+
+std::vector<ProgramRecord> record_step(const Step& recorded, const Machine& machine) {
+  const auto& [name, config, rows, dropout] = recorded;
   std::vector<ProgramRecord> records{{.name = name + ": inputs", .machine = machine.name},
                                      {.name = name, .machine = machine.name}};
   Recording recording{machine, &records[0]};
@@ -40,9 +47,7 @@ std::vector<ProgramRecord> record_step(const std::string& name, const nn::GPT2Co
           const Tensor& key_of_step) {
         const auto loss = [&](const nn::GPT2& m) {
           const nn::GPT2 narrow = nn::cast_tree(m, DType::bf16);
-          return config.vocabulary > 50000
-                     ? nn::gpt2_loss(narrow, in, out, config.heads)
-                     : nn::gpt2_loss(narrow, in, out, config.heads, nn::Dropout(key_of_step, 0.2));
+          return nn::gpt2_loss(narrow, in, out, config.heads, nn::Dropout(key_of_step, dropout));
         };
         const auto [value, gradient] = value_and_grad(loss)(s.model);
         const auto [clipped, norm] = nn::clip_by_global_norm(gradient, 1);
@@ -68,13 +73,11 @@ std::vector<CorpusEntry> nn_entries() {
       .vocabulary = 65, .context = 256, .width = 384, .layers = 6, .heads = 6, .bias = false};
   const nn::GPT2Config gpt2{.vocabulary = 50304};
   std::vector<CorpusEntry> out;
-  for (const auto& [name, config, rows] :
-       {std::tuple{"nn/gpt2_training_step layers=12 B32 bf16", gpt2, Index{32}},
-        std::tuple{"nn/gpt2_training_step dropout layers=6 B64 bf16", characters, Index{64}},
-        std::tuple{"nn/gpt2_training_step dropout layers=2 B4 bf16", small, Index{4}}})
-    out.push_back({.name = name,
-                   .record = [name = std::string(name), config,
-                              rows](const Machine& on) { return record_step(name, config, rows, on); },
+  for (const Step& step : {Step{"nn/gpt2_training_step layers=12 B32 bf16", gpt2, 32},
+                           Step{"nn/gpt2_training_step dropout layers=6 B64 bf16", characters, 64, 0.2},
+                           Step{"nn/gpt2_training_step dropout layers=2 B4 bf16", small, 4, 0.2}})
+    out.push_back({.name = step.name,
+                   .record = [step](const Machine& on) { return record_step(step, on); },
                    .in_short = false});
   return out;
 }

@@ -191,7 +191,7 @@ class Namer {
 
   std::string name_of_apply(const Op& op) {
     const bool integer = kernel_.type(op.results[0]).dtype == DType::i64;
-    // Of a difference of two things, what it is about would be one of them.
+    // The negative of a difference is about two things: a name after one of them would mislead.
     if (op.prim == Prim::neg && is_sum(op.operands[0]) && (!integer || subject_of(op.operands[0]).empty()))
       return "neg_" + name_of(op.operands[0]);
     if (info(op.prim).arity == 1) return with_subject(std::string(name(op.prim)), op.operands[0], "");

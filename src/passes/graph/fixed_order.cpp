@@ -62,9 +62,10 @@ Value counts_below(Value sorted, Index places) {
   return below;
 }
 
-// The same sums in a number of rounds that grows with the logarithm of the indices' number: they are sorted
-// with what is meant for them, and in each round the element d places before adds what the next 2 d of its
-// run have in all. The first of a run has its sum then, and each place of the result takes it from there.
+// The same sums in a number of rounds that grows with the logarithm of the indices' number. They are sorted
+// with what is meant for them. Before round d = 1, 2, 4, … an element has the sum of d elements of its run,
+// from its own on; it adds that of the element d further on, if that one belongs to the run. At the end the
+// first of a run has the run's sum, and each place of the result takes it from there.
 Value as_sums_of_runs(const ir::Node& scatter, Value index, Value update) {
   const Index axis = scatter.attrs.integer("axis"), count = index.shape().size();
   std::vector<Index> extents = scatter.type.shape.extents();

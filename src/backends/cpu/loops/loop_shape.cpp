@@ -178,7 +178,8 @@ LoopShape choose_shape(const KernelText& k, const LoopPart& part) {
       s.copies = c;
       return s;
     }
-  // Of a short row that ends within a vector, one that divides those before it: the rest are done one by one.
+  // A short row that ends within a vector takes a number that divides those before it: the rest are done one
+  // by one.
   const Index whole = s.vec_count / k.lanes;
   for (int c = s.copies; 2 * c >= s.copies && c > 0 && whole > 0 && vectors <= 2 * s.copies; --c)
     if (whole % c == 0) {

@@ -93,7 +93,7 @@ TW_INLINE void fold_extremes(Extreme<V>* rows) {
                              Extreme<V>{lanes_set<d>(a.value, b.value), lanes_set<d>(a.index, b.index)});
   }
 }
-// Of each of as many vectors as there are lanes the first index of the extreme of its lanes (fold_rows()).
+// The first index of the extreme of each vector's lanes, of as many vectors as there are lanes (fold_rows()).
 template <Side side, class V>
 TW_INLINE vi64 fold_places(Extreme<V> (&rows)[TW_LANES]) {
 #if TW_LANES == 16
