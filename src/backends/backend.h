@@ -29,6 +29,7 @@ struct LaunchShape {
   int cluster = 1;
   Index shared_bytes = 0;
   Index programs_per_block = 1;  // grid cells one block (CUDA) or task (CPU) walks over, at least
+  int together = 1;              // launches that it is given arguments for at once
   friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
 };
 
@@ -46,11 +47,13 @@ struct Binary {
 };
 
 // Views in kernel order (address of each view's coordinate 0), scalars in kernel order (floats as the bits of
-// a double in f64 and of a float, zero-extended, in f32).
+// a double in f64 and of a float, zero-extended, in f32). `count` launches over one grid at once have their
+// views and scalars one behind another.
 struct LaunchArgs {
   void* const* views = nullptr;
   const std::int64_t* scalars = nullptr;
   Index grid[tile::kMaxGridAxes] = {1, 1, 1};
+  int count = 1;  // at most Program::most_together()
 };
 
 // A loaded kernel. Launches are ordered as they are made on one device; `launch` may return before the work
@@ -59,6 +62,7 @@ class Program {
  public:
   virtual ~Program() = default;
   virtual Status launch(const LaunchArgs& args) = 0;
+  virtual int most_together() const { return 1; }  // launches that `launch` takes at once
   virtual std::string describe() const { return ""; }  // registers, shared memory, spills …
 };
 
@@ -74,6 +78,7 @@ struct RecordedLaunch {
   std::vector<void*> views;
   std::vector<std::int64_t> scalars;
   Index grid[tile::kMaxGridAxes] = {1, 1, 1};
+  int count = 1;  // as of LaunchArgs
 };
 
 // A stream of the device's own interface: a CUstream, of which 0 and 1 are the legacy default stream and 2 is

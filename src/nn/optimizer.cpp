@@ -24,12 +24,13 @@ ParameterFilter hidden_matrices() {
 
 Tensor global_norm(const std::vector<Tensor>& tensors, const Location& where) {
   if (tensors.empty()) throw Error("global_norm: there is no tensor", where);
-  Tensor squares;
-  for (const Tensor& t : tensors) {
-    const Tensor own = sum(square(cast(t, DType::f32, where), where), {}, Keep::no, where);
-    squares = squares.defined() ? squares + own : own;
-  }
-  return sqrt(squares, where);
+  // Side by side, not one behind another: kernels of tensors of one shape are launched together.
+  std::vector<Tensor> squares;
+  squares.reserve(tensors.size());
+  for (const Tensor& t : tensors)
+    squares.push_back(
+        reshape(sum(square(cast(t, DType::f32, where), where), {}, Keep::no, where), {1}, where));
+  return sqrt(sum(concat(squares, 0, where), {}, Keep::no, where), where);
 }
 
 namespace detail {

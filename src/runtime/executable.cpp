@@ -63,6 +63,7 @@ void Executable::replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with)
   kernels_[kernel] = std::move(with);
   for (Launch& l : launches_)
     if (l.kernel == kernel && l.program) l.program = kernels_[kernel]->program.get();
+  bundle();
   recordings_.clear();
 }
 
@@ -106,6 +107,48 @@ void Executable::prepare() {
         l.patches.push_back({v, b, offset});
     }
   }
+  bundle();
+}
+
+void Executable::bundle() {
+  bundles_.clear();
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    const auto fits = [&](const Bundle& b) {
+      return b.end - b.first < static_cast<std::size_t>(launches_[s].program->most_together());
+    };
+    if (!bundles_.empty() && runs_beside(s) && fits(bundles_.back()))
+      bundles_.back().end = s + 1;
+    else
+      bundles_.push_back({s, s + 1, {}, {}});
+  }
+  for (Bundle& b : bundles_)
+    if (b.end - b.first > 1)
+      for (std::size_t s = b.first; s < b.end; ++s)
+        b.scalars.insert(b.scalars.end(), launches_[s].scalars.begin(), launches_[s].scalars.end());
+}
+
+// Whether a launch may run with the one before it: a tuned or an edited kernel may be a program of its own.
+bool Executable::runs_beside(std::size_t step) const {
+  if (!plan_.steps[step].beside_previous) return false;
+  const Launch &before = launches_[step - 1], &l = launches_[step];
+  return before.program == l.program && !l.empty && std::equal(l.grid, std::end(l.grid), before.grid);
+}
+
+const std::vector<void*>& Executable::views_of(Bundle& b) const {
+  if (b.end - b.first == 1) return launches_[b.first].views;
+  b.views.clear();
+  for (std::size_t s = b.first; s < b.end; ++s)
+    b.views.insert(b.views.end(), launches_[s].views.begin(), launches_[s].views.end());
+  return b.views;
+}
+
+Status Executable::run_bundle(Bundle& b) {
+  if (b.end - b.first == 1) return run_step(b.first);
+  const Launch& l = launches_[b.first];
+  return l.program->launch({views_of(b).data(),
+                            b.scalars.data(),
+                            {l.grid[0], l.grid[1], l.grid[2]},
+                            static_cast<int>(b.end - b.first)});
 }
 
 Status Executable::bind(std::span<const std::shared_ptr<Buffer>> inputs,
@@ -153,8 +196,8 @@ Executable::StepLaunch Executable::launch_of(std::size_t step) const {
 Status Executable::run(std::span<const std::shared_ptr<Buffer>> inputs,
                        std::span<const std::shared_ptr<Buffer>> outputs) {
   if (auto bound = bind(inputs, outputs); !bound) return bound;
-  for (std::size_t s = 0; s < plan_.steps.size(); ++s)
-    if (auto done = run_step(s); !done) return done;
+  for (Bundle& b : bundles_)
+    if (auto done = run_bundle(b); !done) return done;
   return Unit{};
 }
 
@@ -174,8 +217,16 @@ Status Executable::replay(std::span<const std::shared_ptr<Buffer>> inputs,
                          [&](const Recording& r) { return r.addresses == addresses_; });
   if (at == recordings_.end()) {
     std::vector<backends::RecordedLaunch> launches;
-    for (const Launch& l : launches_)
-      if (!l.empty) launches.push_back({l.program, l.views, l.scalars, {l.grid[0], l.grid[1], l.grid[2]}});
+    for (Bundle& b : bundles_) {
+      const Launch& l = launches_[b.first];
+      const auto count = static_cast<int>(b.end - b.first);
+      if (!l.empty)
+        launches.push_back({l.program,
+                            views_of(b),
+                            count == 1 ? l.scalars : b.scalars,
+                            {l.grid[0], l.grid[1], l.grid[2]},
+                            count});
+    }
     auto recorded = device_->backend().record(launches);
     if (!recorded) return recorded.error();
     if (recordings_.size() == kMostRecordings) recordings_.pop_back();

@@ -81,11 +81,23 @@ class Executable {
   void prepare();
   Status make_arena(std::size_t bytes);
   static void set_grid(Launch& launch, const tile::Kernel& kernel);
+  // Launches that run as one (PlanStep::beside_previous, Program::most_together), with their arguments one
+  // behind another. A step by itself is a bundle of one.
+  struct Bundle {
+    std::size_t first = 0, end = 0;  // steps
+    std::vector<void*> views;        // of more than one step, as they were bound last
+    std::vector<std::int64_t> scalars;
+  };
+  void bundle();
+  bool runs_beside(std::size_t step) const;
+  const std::vector<void*>& views_of(Bundle& b) const;
+  Status run_bundle(Bundle& b);
 
   tile::Plan plan_;
   std::shared_ptr<Device> device_;
   std::vector<std::shared_ptr<LoadedKernel>> kernels_;
   std::vector<Launch> launches_;  // one per step; unused for zero and copy
+  std::vector<Bundle> bundles_;   // of all steps
   std::vector<void*> addresses_;  // per buffer
   std::shared_ptr<Buffer> arena_;
   BuildTimes build_times_;

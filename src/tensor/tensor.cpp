@@ -1,6 +1,7 @@
 // Tensor handles: reading, moving, and the choice between running an operation and recording it.
 #include "base/no_value.h"
 #include "ir/graph_key.h"
+#include "passes/plan/launch_together.h"
 #include "runtime/outputs_apart.h"
 #include "tensor/memory_budget.h"
 #include "tensor/size_family.h"
@@ -286,6 +287,9 @@ void overwrite_inputs(passes::Compiled& compiled, const std::vector<passes::Over
 
 namespace {
 
+// What temporaries may grow by so that short launches run as one: a 256th (chosen).
+constexpr Index kShareForBundles = 256;
+
 std::shared_ptr<CompiledGraph> compiled_alone(DeviceState& device, const ir::Graph& graph,
                                               const GraphOptions& options) {
   passes::Compiled compiled = lowered_within(graph, options, [&](std::optional<Index> arena_bytes) {
@@ -294,6 +298,8 @@ std::shared_ptr<CompiledGraph> compiled_alone(DeviceState& device, const ir::Gra
     how.arena_bytes = arena_bytes;
     return lowered(device, graph, with_policy(device.target, options), how);
   });
+  passes::launch_together(compiled,
+                          options.memory_budget > 0 ? 0 : compiled.plan.arena_bytes / kShareForBundles);
   return load_graph(device, std::move(compiled), output_types(graph));
 }
 

@@ -10,7 +10,7 @@ namespace tilewright::tile {
 
 namespace {
 
-// The parameters and grid: "kernel @name(…) grid(…) const(…)".
+// The parameters and grid: "kernel @name(…) grid(…) const(…) together(…)".
 class HeaderParser {
  public:
   HeaderParser(Lexer& lexer, Kernel& kernel) : lexer_(lexer), kernel_(kernel) {}
@@ -29,7 +29,18 @@ class HeaderParser {
     do parse_axis();
     while (lexer_.take_if(","));
     lexer_.expect(")");
-    if (!lexer_.take_if("const")) return;
+    if (lexer_.take_if("const")) parse_constants();
+    if (lexer_.take_if("together")) parse_together();
+  }
+
+ private:
+  // A size that may name a scalar declared later: kept as its token until all are known.
+  struct PendingDim {
+    Dim dim;
+    Token name;
+  };
+
+  void parse_constants() {
     lexer_.expect("(");
     do {
       const Token name = lexer_.expect(Token::Kind::name, "a name");
@@ -39,12 +50,13 @@ class HeaderParser {
     lexer_.expect(")");
   }
 
- private:
-  // A size that may name a scalar declared later: kept as its token until all are known.
-  struct PendingDim {
-    Dim dim;
-    Token name;
-  };
+  void parse_together() {
+    lexer_.expect("(");
+    const Index launches = parse_int(lexer_);
+    lexer_.expect(")");
+    // Out of range for the verifier, whatever an int makes of it.
+    kernel_.together = launches >= 1 && launches <= kMostTogether ? static_cast<int>(launches) : 0;
+  }
 
   void parse_param() {
     const Token name = lexer_.expect(Token::Kind::value, "a parameter");

@@ -101,6 +101,7 @@ class Printer {
         constants.push_back(fmt::format("{}={}", c.name, c.value));
       tail += fmt::format(" const({})", fmt::join(constants, ", "));
     }
+    if (kernel_.together != 1) tail += fmt::format(" together({})", kernel_.together);
     std::string line = fmt::format("kernel @{}({}){}", kernel_.name, fmt::join(params, ", "), tail);
     constexpr std::size_t kLineLimit = 110;
     if (line.size() <= kLineLimit) return line;

@@ -42,6 +42,19 @@ TEST(TileText, SampleKernelsComeBackEqual) {
   }
 }
 
+TEST(TileText, LaunchesTogetherStandBehindTheGrid) {
+  Kernel kernel = samples::elu();
+  kernel.together = 64;
+  expect_round_trip(kernel);
+  const std::string text = print(kernel);
+  EXPECT_NE(text.find("grid(cdiv(%n,1024)) const(BLOCK=1024) together(64) {"), std::string::npos) << text;
+  for (const char* const launches : {"0", "-1", "513", "9223372036854775807"}) {
+    std::string other = text;
+    other.replace(other.find("together(64)"), 12, std::string("together(") + launches + ")");
+    EXPECT_EQ(parse_error(other), "launches run together 1 to 512 at once");
+  }
+}
+
 TEST(TileText, RandomKernelsComeBackEqual) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);

@@ -94,6 +94,8 @@ std::string check_params(const Kernel& kernel) {
   for (const ConstParam& constant : kernel.constants)
     if (std::string problem = constants.add(constant.name); !problem.empty()) return problem;
   if (std::string problem = check_grid(kernel); !problem.empty()) return problem;
+  if (kernel.together < 1 || kernel.together > kMostTogether)
+    return fmt::format("launches run together 1 to {} at once", kMostTogether);
   for (const ValueInfo& value : kernel.values)
     if (!value.name.empty())
       if (std::string problem = names.add(value.name); !problem.empty()) return problem;

@@ -2,7 +2,7 @@
 typedef __SIZE_TYPE__ size_t;
 extern "C" {
 struct EmuIds {
-  unsigned thread, block, blocks, threads, rank, cluster;
+  unsigned thread, block, blocks, threads, rank, cluster, row;
 };
 EmuIds emu_ids();
 void emu_sync_block();
@@ -58,7 +58,7 @@ struct EmuIndex {
   unsigned x, y, z;
 };
 #define threadIdx (EmuIndex{emu_ids().thread, 0, 0})
-#define blockIdx (EmuIndex{emu_ids().block, 0, 0})
+#define blockIdx (EmuIndex{emu_ids().block, emu_ids().row, 0})
 #define gridDim (EmuIndex{emu_ids().blocks, 1, 1})
 #define blockDim (EmuIndex{emu_ids().threads, 1, 1})
 inline void __syncthreads() { emu_sync_block(); }

@@ -7,6 +7,7 @@
 #include "backends/cuda/analysis/overlap.h"
 #include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/host/launch_table.h"
 #include "backends/cuda/library/cublaslt.h"
 #include "backends/cuda/library/fake_cublaslt.h"
 #include "backends/cuda/library/product.h"
@@ -137,6 +138,10 @@ std::string with_checked_indices(const std::string& text, const std::string& nam
 }
 
 std::string entry_wrapper(const tile::Kernel& kernel, const Source& source) {
+  if (source.launch.together > 1)
+    return fmt::format(
+        "extern \"C\" void emu_entry(void** p) {{ tw::{0}(*static_cast<tw::{0}_table*>(p[0])); }}\n",
+        source.entry);
   std::string arguments;
   std::size_t n = 0;
   const auto add = [&](const std::string& type) {
@@ -213,33 +218,46 @@ class EmulatedProgram final : public backends::Program {
     Index blocks = ceil_div(programs, source_.launch.programs_per_block);
     if (cuda::walks_programs(source_.schedule)) blocks = std::min<Index>(blocks, kUnits);
     if (blocks == 0) return Unit{};
-    std::vector<void*> views(args.views, args.views + kernel_.views.size());
-    std::vector<std::int64_t> scalars(args.scalars, args.scalars + kernel_.scalars.size());
+    const auto count = static_cast<std::size_t>(args.count);
+    std::vector<void*> views(args.views, args.views + count * kernel_.views.size());
+    std::vector<std::int64_t> scalars(args.scalars, args.scalars + count * kernel_.scalars.size());
     std::vector<std::int32_t> grid;
     for (int axis : cuda::grid_parameters(kernel_))
       grid.push_back(static_cast<std::int32_t>(args.grid[axis]));
     std::vector<void*> parameters;
     parameters.reserve(views.size());
-    for (void*& v : views) parameters.push_back(static_cast<void*>(&v));
-    for (std::int64_t& s : scalars) parameters.push_back(&s);
-    for (std::int32_t& g : grid) parameters.push_back(&g);
     std::vector<EmulatedMap> maps;
-    for (const cuda::TensorBlock& block : cuda::tensor_blocks(kernel_, source_.schedule))
-      maps.push_back(map_of(block, args));
-    for (EmulatedMap& map : maps) parameters.push_back(&map);
+    cuda::LaunchTable table;
+    if (source_.launch.together > 1) {
+      table = cuda::LaunchTable(kernel_, cuda::grid_parameters(kernel_), source_.launch.together);
+      table.fill(args.views, args.scalars, args.grid, args.count);
+      parameters.push_back(table.data());
+    } else {
+      for (void*& v : views) parameters.push_back(static_cast<void*>(&v));
+      for (std::int64_t& s : scalars) parameters.push_back(&s);
+      for (std::int32_t& g : grid) parameters.push_back(&g);
+      for (const cuda::TensorBlock& block : cuda::tensor_blocks(kernel_, source_.schedule))
+        maps.push_back(map_of(block, args));
+      for (EmulatedMap& map : maps) parameters.push_back(&map);
+    }
     const auto entry = reinterpret_cast<void (*)(void**)>(object_.symbol("emu_entry"));
     std::optional<HiddenMemory> hidden;
     if (cuda::waits_for_previous(source_.text)) hidden.emplace(*allocations_, views);
-    const std::string problem =
-        run_grid({.blocks = static_cast<unsigned>(blocks * source_.launch.cluster),
-                  .threads = static_cast<unsigned>(source_.launch.threads),
-                  .cluster = static_cast<unsigned>(source_.launch.cluster),
-                  .shared_bytes = static_cast<std::size_t>(source_.launch.shared_bytes),
-                  .previous_ends = hidden ? [&] { hidden->show(); } : std::function<void()>()},
-                 [&] { entry(parameters.data()); });
-    if (!problem.empty()) return failure(Failure::Kind::device, problem);
+    for (int row = 0; row < args.count; ++row) {
+      const std::string problem =
+          run_grid({.blocks = static_cast<unsigned>(blocks * source_.launch.cluster),
+                    .threads = static_cast<unsigned>(source_.launch.threads),
+                    .cluster = static_cast<unsigned>(source_.launch.cluster),
+                    .row = static_cast<unsigned>(row),
+                    .shared_bytes = static_cast<std::size_t>(source_.launch.shared_bytes),
+                    .previous_ends = hidden ? [&] { hidden->show(); } : std::function<void()>()},
+                   [&] { entry(parameters.data()); });
+      if (!problem.empty()) return failure(Failure::Kind::device, problem);
+      hidden.reset();
+    }
     return Unit{};
   }
+  int most_together() const override { return source_.launch.together; }
 
  private:
   static constexpr int kUnits = 3;  // blocks of a persistent kernel

@@ -246,7 +246,8 @@ extern "C" {
 
 EmuIds emu_ids() {
   const auto& t = *machine->current;
-  return {t.thread, t.block, machine->size_.blocks, machine->size_.threads, t.rank, machine->size_.cluster};
+  const tilewright::emulation::LaunchSize& size = machine->size_;
+  return {t.thread, t.block, size.blocks, size.threads, t.rank, size.cluster, size.row};
 }
 
 void emu_sync_block() { machine->wait(machine->block().barrier); }

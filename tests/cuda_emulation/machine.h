@@ -9,7 +9,7 @@
 
 // A thread's place in its launch, as emulated code asks for it.
 struct EmuIds {
-  unsigned thread, block, blocks, threads, rank, cluster;
+  unsigned thread, block, blocks, threads, rank, cluster, row;
 };
 extern "C" EmuIds emu_ids();
 
@@ -19,6 +19,7 @@ struct LaunchSize {
   unsigned blocks = 1;
   unsigned threads = 1;  // a block
   unsigned cluster = 1;  // blocks
+  unsigned row = 0;      // blockIdx.y of them all
   std::size_t shared_bytes = 0;
   // Not empty: the kernel before still runs, and ends (this is called) when no thread of the first cluster
   // can go on without that. Then griddepcontrol.wait returns.

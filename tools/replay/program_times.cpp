@@ -3,6 +3,7 @@
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "passes/pipeline.h"
+#include "passes/plan/launch_together.h"
 
 #include <tilewright/base/error.h>
 #include <tilewright/tile/cost.h>
@@ -29,8 +30,8 @@ namespace {
 
 struct Launches {
   std::string name, schedule;
-  std::string source;  // tile IR and printed text
-  int count = 0;
+  std::string source;                                     // tile IR and printed text
+  int count = 0, bundles = 0;                             // of launches, and of those that run as one
   double predicted_us = 0, megabytes = 0, gigaflops = 0;  // of one
 };
 
@@ -60,6 +61,7 @@ std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine
                      .gigaflops = work.flops() * 1e-9});
     }
     ++out[place->second].count;
+    if (!step.beside_previous) ++out[place->second].bundles;
   }
   return out;
 }
@@ -124,25 +126,28 @@ int run(const std::string& file, const std::string& target, const Wanted& wanted
   const Machine machine = make_machine(target);
   const auto graph = ir::parse(text_of(file), ops::all_ops());
   if (!graph) throw Error(file + ": " + graph.error().message);
-  const passes::Compiled compiled = passes::run_pipeline(
+  passes::Compiled compiled = passes::run_pipeline(
       *graph, machine.target,
       {.recompute = wanted.recompute ? Recompute::always : Recompute::by_cost,
        .arena_bytes = wanted.arena_mb ? std::optional<Index>(static_cast<Index>(*wanted.arena_mb * 1e6))
                                       : std::nullopt});
+  passes::launch_together(compiled, compiled.plan.arena_bytes / 256);
   std::vector<Launches> launches = launches_of(compiled.plan, machine, wanted.sources);
   const auto time = [](const Launches& l) { return l.count * l.predicted_us; };
   double total = 0;
-  for (const Launches& l : launches) total += time(l);
+  int all = 0, bundles = 0;
+  for (const Launches& l : launches) total += time(l), all += l.count, bundles += l.bundles;
   std::stable_sort(launches.begin(), launches.end(),
                    [&](const Launches& a, const Launches& b) { return time(a) > time(b); });
-  fmt::print("{} on {}: {:.1f} us predicted, {} kernels, arena {:.1f} MB\n", file, target, total,
-             launches.size(), static_cast<double>(compiled.plan.arena_bytes) * 1e-6);
+  fmt::print("{} on {}: {:.1f} us predicted, {} kernels, {} launches in {}, arena {:.1f} MB\n", file, target,
+             total, launches.size(), all, bundles, static_cast<double>(compiled.plan.arena_bytes) * 1e-6);
   if (compiled.memory) fmt::print("  {}\n", passes::to_string(*compiled.memory));
   if (!compiled.fusion.recomputing.empty()) fmt::print("  {}\n", compiled.fusion.recomputing);
   for (std::size_t i = 0; i < std::min(wanted.kernels, launches.size()); ++i) {
     const Launches& l = launches[i];
-    fmt::print("{:10.1f} us = {:3} x {:9.2f}  {:9.2f} MB {:9.2f} GFLOP  {}  [{}]\n", time(l), l.count,
-               l.predicted_us, l.megabytes, l.gigaflops, l.name, l.schedule);
+    fmt::print("{:10.1f} us = {:3} x {:9.2f}  {:9.2f} MB {:9.2f} GFLOP  {}  [{}]{}\n", time(l), l.count,
+               l.predicted_us, l.megabytes, l.gigaflops, l.name, l.schedule,
+               l.bundles < l.count ? fmt::format("  in {} launches", l.bundles) : "");
     if (wanted.sources) fmt::print("{}\n", l.source);
   }
   if (wanted.memory) print_memory(compiled.plan);

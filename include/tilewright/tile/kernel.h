@@ -80,6 +80,7 @@ using GridAxis = std::vector<GridFactor>;
 // Blocks that cover `extent`; none for an empty one.
 constexpr Index block_count(Index extent, Index block) { return extent <= 0 ? 0 : (extent - 1) / block + 1; }
 inline constexpr int kMaxGridAxes = 3;
+inline constexpr int kMostTogether = 512;  // launches of a kernel that run as one
 
 enum class OpKind : std::uint8_t {
   constant,      // `number`; a scalar or a tile of one value
@@ -177,6 +178,9 @@ struct Kernel {
   std::vector<GridAxis> grid;  // 1 to kMaxGridAxes
   std::vector<ValueInfo> values;
   Block body;  // no args; no yield
+  // The most launches of it that may run as one, each with views and scalars of its own, where a backend can:
+  // launches that are too short to fill a machine. No part of what it computes.
+  int together = 1;
 
   // The type of a value, 0 to values.size() - 1, which is not checked.
   const TileType& type(ValueId id) const& { return values[static_cast<std::size_t>(id)].type; }

@@ -37,6 +37,9 @@ struct PlanStep {
   std::vector<std::int64_t> scalars;
   int buffer = -1;  // zero: filled with zero bytes; copy: to
   int from = -1;    // copy: from
+  // Launches the same kernel over the same grid as the step before it and does not wait for that one: both,
+  // and others that stand so, may run at once.
+  bool beside_previous = false;
   friend bool operator==(const PlanStep&, const PlanStep&) = default;
 };
 

@@ -51,7 +51,10 @@ struct Target {
   bool any_size = false;          // kernels are to serve other sizes, too: tiles do not follow this one's
   bool ends_anywhere = false;     // a loop over a tile ends where a view does, at no cost
   double launch_s = 1e-6;         // one kernel after another
-  double round_wait_s = 0;        // of a loop that has no product to hide memory's latency behind, each round
+  // Bytes of arguments that a launch may be given: launches of one kernel whose arguments fit run as one,
+  // where they do not wait for one another. 0: each runs by itself.
+  Index together_bytes = 0;
+  double round_wait_s = 0;      // of a loop that has no product to hide memory's latency behind, each round
   double burst_share = 1;       // of memory_bytes_per_s, where all programs write at once and compute nothing
   double program_start_us = 0;  // of a product: its first block, its results, and its sums' way on chip
   double alone_share = 1;       // what one unit alone reads comes faster, as if it had this much less to read

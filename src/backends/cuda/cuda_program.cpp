@@ -48,10 +48,15 @@ Result<std::unique_ptr<backends::Program>> CudaProgram::load(CudaBackend& backen
   if (!resident) return resident.error();
   program->resident_blocks_ = Index{*resident} * backend.context().limits().multiprocessors;
   program->maps_ = TensorMaps(kernel, source.schedule);
-  program->parameters_.resize(program->views_ + kernel.scalars.size() + program->grid_axes_.size() +
-                              program->maps_.count());
-  for (std::size_t i = 0; i < program->grid_axes_.size(); ++i)
-    program->parameters_[program->views_ + kernel.scalars.size() + i] = &program->grid_values_[i];
+  if (source.launch.together > 1) {
+    program->table_ = LaunchTable(kernel, program->grid_axes_, source.launch.together);
+    program->parameters_ = {program->table_.data()};
+  } else {
+    program->parameters_.resize(program->views_ + kernel.scalars.size() + program->grid_axes_.size() +
+                                program->maps_.count());
+    for (std::size_t i = 0; i < program->grid_axes_.size(); ++i)
+      program->parameters_[program->views_ + kernel.scalars.size() + i] = &program->grid_values_[i];
+  }
   if (source.launch.cluster > 1) {
     api::LaunchAttribute cluster{};
     cluster.id = api::kLaunchClusterDimension;
@@ -109,23 +114,32 @@ Status CudaProgram::launch(const backends::LaunchArgs& args) {
   if (*blocks == 0) return Unit{};
   const auto entered = backend_.enter();
   if (!entered) return entered.error();
+  const Driver& driver = function_.driver();
+  if (table_.size() > 0)
+    table_.fill(args.views, args.scalars, args.grid, args.count);
+  else if (Status s = set_parameters(args); !s)
+    return s;
+  config_.grid_x = *blocks;
+  config_.grid_y = static_cast<unsigned>(args.count);
+  const auto result = driver.launch_kernel_ex(&config_, function_.get(), parameters_.data(), nullptr);
+  if (result == api::kSuccess) return Unit{};
+  return driver_failure(driver, result,
+                        fmt::format("launch of {} blocks of {} threads", *blocks, shape_.threads));
+}
+
+Status CudaProgram::set_parameters(const backends::LaunchArgs& args) {
   for (std::size_t i = 0; i < views_; ++i)
     parameters_[i] = static_cast<void*>(const_cast<void**>(args.views + i));
   for (std::size_t i = 0; i < scalar_bytes_.size(); ++i)
     parameters_[views_ + i] = const_cast<std::int64_t*>(args.scalars + i);
   for (std::size_t i = 0; i < grid_axes_.size(); ++i)
     grid_values_[i] = static_cast<std::int32_t>(args.grid[grid_axes_[i]]);
-  config_.grid_x = *blocks;
-  const Driver& driver = function_.driver();
   for (std::size_t i = 0; i < maps_.count(); ++i) {
-    const auto map = maps_.get(driver, i, args.views, args.scalars);
+    const auto map = maps_.get(function_.driver(), i, args.views, args.scalars);
     if (!map) return map.error();
     parameters_[parameters_.size() - maps_.count() + i] = const_cast<api::TensorMap*>(*map);
   }
-  const auto result = driver.launch_kernel_ex(&config_, function_.get(), parameters_.data(), nullptr);
-  if (result == api::kSuccess) return Unit{};
-  return driver_failure(driver, result,
-                        fmt::format("launch of {} blocks of {} threads", *blocks, shape_.threads));
+  return Unit{};
 }
 
 Result<RecordedWork> CudaProgram::record(const backends::RecordedLaunch& recorded) {
@@ -133,10 +147,15 @@ Result<RecordedWork> CudaProgram::record(const backends::RecordedLaunch& recorde
   if (!blocks) return blocks.error();
   if (*blocks == 0) return RecordedWork();
   Arguments arguments;
-  for (void* view : recorded.views) arguments.add(view);
-  for (std::size_t i = 0; i < scalar_bytes_.size(); ++i)
-    arguments.add_bytes(&recorded.scalars[i], scalar_bytes_[i], scalar_bytes_[i]);
-  for (int axis : grid_axes_) arguments.add(static_cast<std::int32_t>(recorded.grid[axis]));
+  if (table_.size() > 0) {
+    table_.fill(recorded.views.data(), recorded.scalars.data(), recorded.grid, recorded.count);
+    arguments.add_bytes(table_.data(), table_.size(), alignof(std::uint64_t));
+  } else {
+    for (void* view : recorded.views) arguments.add(view);
+    for (std::size_t i = 0; i < scalar_bytes_.size(); ++i)
+      arguments.add_bytes(&recorded.scalars[i], scalar_bytes_[i], scalar_bytes_[i]);
+    for (int axis : grid_axes_) arguments.add(static_cast<std::int32_t>(recorded.grid[axis]));
+  }
   for (std::size_t i = 0; i < maps_.count(); ++i) {
     const auto map = maps_.get(function_.driver(), i, recorded.views.data(), recorded.scalars.data());
     if (!map) return map.error();
@@ -144,6 +163,7 @@ Result<RecordedWork> CudaProgram::record(const backends::RecordedLaunch& recorde
   }
   LaunchShape shape;
   shape.grid[0] = *blocks;
+  shape.grid[1] = static_cast<unsigned>(recorded.count);
   shape.block[0] = static_cast<unsigned>(shape_.threads);
   shape.cluster[0] = static_cast<unsigned>(shape_.cluster);
   shape.shared_bytes = static_cast<unsigned>(shape_.shared_bytes);

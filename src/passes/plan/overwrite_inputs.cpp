@@ -369,23 +369,9 @@ class Overwriter {
       later[a].push_back(b);
       ++waits[b];
     };
-    struct Seen {
-      std::optional<std::size_t> writer;
-      std::vector<std::size_t> readers;  // since
-    };
-    std::map<int, Seen> seen;
+    const std::vector<std::vector<std::size_t>> stays_behind = steps_to_wait_for(used, memory_);
     for (std::size_t s = 0; s < used.size(); ++s)
-      for (const auto& [b, use] : *used[s]) {
-        Seen& at = seen[memory_[place(b)]];
-        if (at.writer && *at.writer != s) before(*at.writer, s);
-        if (!use.written) {
-          at.readers.push_back(s);
-          continue;
-        }
-        for (std::size_t r : at.readers)
-          if (r != s) before(r, s);
-        at = {s, {}};
-      }
+      for (std::size_t first : stays_behind[s]) before(first, s);
     for (const auto& [first, then] : wanted)
       for (std::size_t a : first)
         for (std::size_t b : then)

@@ -109,6 +109,12 @@ class PlanWriter {
                                   : Place{buffer(id), 0};
   }
 
+  // A single element that lies where its neighbours leave it, and so at no multiple of kBufferAlign.
+  bool is_element_of_whole(NodeId id) const {
+    const NodeId stored = storage_node(graph_, id);
+    return part_of_.count(stored) && graph_.type(stored).shape.size() == 1;
+  }
+
   // A group that does nothing but put values together that lie behind one another, or along the rows of the
   // whole with its pitch: whoever computes them writes them there.
   void place_parts(const Group& g) {
@@ -131,7 +137,8 @@ class PlanWriter {
       const NodeId part = storage_node(graph_, o);
       const Shape& shape = graph_.type(part).shape;
       if (!is_computed_for(part, pitch) || shape.size() == 0 || part_of_.count(part) ||
-          offset * static_cast<Index>(size_bytes(copy.type.dtype)) % tile::kBufferAlign != 0 ||
+          (shape.size() != 1 &&
+           offset * static_cast<Index>(size_bytes(copy.type.dtype)) % tile::kBufferAlign != 0) ||
           !parts.insert({part, {whole, offset}}).second)
         return;
       offset += by_rows ? shape[shape.rank() - 1] : shape.size();
@@ -253,6 +260,10 @@ class PlanWriter {
       for (const BufferSource& v : k.views) {
         const Place p =
             v.node >= 0 ? place(v.node) : Place{temporaries[static_cast<std::size_t>(v.temporary)], 0};
+        if (v.node >= 0 && is_element_of_whole(v.node)) {
+          tile::ViewParam& view = k.kernel.views[step.views.size()];
+          view.align_bytes = static_cast<Index>(size_bytes(view.dtype));
+        }
         step.views.push_back({p.buffer, p.offset + v.offset});
       }
       texts_.name_like_its_equal(k.kernel, out_.plan.kernels);

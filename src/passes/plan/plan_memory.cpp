@@ -15,15 +15,15 @@ constexpr Index kAlign = 256;  // what Backend::allocate promises for whole buff
 
 struct Life {
   int buffer;
-  int first = -1, last = -1;  // steps
+  int first = -1, last = -1;  // times
   Index bytes = 0;
   Index offset = 0;
 };
 
-void touch(std::vector<Life>& lives, int buffer, int step) {
+void touch(std::vector<Life>& lives, int buffer, int time) {
   Life& l = lives[static_cast<std::size_t>(buffer)];
-  if (l.first < 0) l.first = step;
-  l.last = step;
+  if (l.first < 0) l.first = time;
+  l.last = time;
 }
 
 }  // namespace
@@ -32,11 +32,12 @@ void plan_memory(Plan& plan) {
   plan.arena_bytes = 0;
   std::vector<Life> lives(plan.buffers.size());
   for (std::size_t b = 0; b < lives.size(); ++b) lives[b].buffer = static_cast<int>(b);
-  for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
-    const PlanStep& step = plan.steps[static_cast<std::size_t>(s)];
-    for (const tile::ViewBinding& v : step.views) touch(lives, v.buffer, s);
+  int time = 0;  // steps that may run at once have one
+  for (const PlanStep& step : plan.steps) {
+    if (!step.beside_previous) ++time;
+    for (const tile::ViewBinding& v : step.views) touch(lives, v.buffer, time);
     for (int b : {step.buffer, step.from})
-      if (b >= 0) touch(lives, b, s);
+      if (b >= 0) touch(lives, b, time);
   }
   std::vector<Life> placed, todo;
   for (Life l : lives) {

@@ -1,6 +1,8 @@
 // Buffers of a step by what is read and written, for all kinds of steps.
 #include "passes/plan/step_buffers.h"
 
+#include <optional>
+
 namespace tilewright::passes {
 
 using tile::PlanStep;
@@ -23,6 +25,29 @@ std::map<int, StepUse> uses_of(const PlanStep& step, const std::vector<tile::Vie
 std::map<int, StepUse> uses_of(const PlanStep& step, const tile::Plan& plan) {
   if (step.kind != PlanStep::Kind::launch) return uses_of(step, std::vector<tile::ViewUse>());
   return uses_of(step, tile::view_uses(plan.kernels[static_cast<std::size_t>(step.kernel)]));
+}
+
+std::vector<std::vector<std::size_t>> steps_to_wait_for(
+    const std::vector<const std::map<int, StepUse>*>& uses, const std::vector<int>& memory) {
+  struct Seen {
+    std::optional<std::size_t> writer;
+    std::vector<std::size_t> readers;  // since
+  };
+  std::map<int, Seen> seen;
+  std::vector<std::vector<std::size_t>> out(uses.size());
+  for (std::size_t s = 0; s < uses.size(); ++s)
+    for (const auto& [b, use] : *uses[s]) {
+      Seen& at = seen[memory[static_cast<std::size_t>(b)]];
+      if (at.writer && *at.writer != s) out[s].push_back(*at.writer);
+      if (!use.written) {
+        at.readers.push_back(s);
+        continue;
+      }
+      for (std::size_t r : at.readers)
+        if (r != s) out[s].push_back(r);
+      at = {s, {}};
+    }
+  return out;
 }
 
 void rename_buffer(PlanStep& step, int from, int to) {

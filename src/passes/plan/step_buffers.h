@@ -17,6 +17,12 @@ struct StepUse {
 std::map<int, StepUse> uses_of(const tile::PlanStep& step, const std::vector<tile::ViewUse>& views);
 std::map<int, StepUse> uses_of(const tile::PlanStep& step, const tile::Plan& plan);
 
+// For each step those before it that it must stay behind: what wrote a buffer that it uses, and what reads
+// one that it writes. Chains are told by their links alone. `memory`: of each buffer the one whose memory it
+// has.
+std::vector<std::vector<std::size_t>> steps_to_wait_for(
+    const std::vector<const std::map<int, StepUse>*>& uses, const std::vector<int>& memory);
+
 // The step with buffer `to` wherever it had `from`.
 void rename_buffer(tile::PlanStep& step, int from, int to);
 

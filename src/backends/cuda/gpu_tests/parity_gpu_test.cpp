@@ -5,6 +5,8 @@
 #include "support/kernel_check.h"
 #include "support/random_kernel.h"
 
+#include <tilewright/tile/text.h>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -101,6 +103,60 @@ TEST(Parity, RecordedLaunchesRepeat) {
   for (float v : y) ASSERT_EQ(v, 1.5f);
   backend->release(dx, 4000);
   backend->release(dy, 4000);
+}
+
+// Three launches of a kernel for up to eight: each has addresses and a number of elements of its own.
+TEST(Parity, LaunchesTogetherHaveTheirOwnArguments) {
+  const auto backend = open_backend();
+  const tile::Kernel kernel = tile::parse(R"(kernel @copy(
+    %x: view<f32,[%n],strides=[1],align=16>,
+    %y: view<f32,[%n],strides=[1],align=16>,
+    %n: i64)
+    grid(cdiv(%n,1024)) together(8) {
+  %0 = program_id 0 : i64
+  %1 = constant 1024 : i64
+  %start = mul %0, %1 : i64
+  %3 = load %x[%start] {fill=0.0} : tile<f32,[1024]>
+  store %y[%start], %3 {bounded=true} : tile<f32,[1024]>
+}
+)").value();
+  const tile::Schedule schedule = backend->candidates(kernel).front().schedule;
+  const auto source = backend->print(kernel, schedule);
+  const auto program = backend->load(kernel, *source, *backend->compile(kernel, *source));
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  EXPECT_EQ((*program)->most_together(), 8);
+  constexpr std::size_t kElements = 3000, kBytes = kElements * sizeof(float);
+  const std::vector<std::int64_t> counts = {3000, 2049, 2500};  // of one grid
+  std::vector<void*> views;
+  for (int i = 0; i < 6; ++i) views.push_back(*backend->allocate(kBytes));
+  const auto expect_copies = [&](float written) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::vector<float> y(kElements);
+      ASSERT_TRUE(backend->copy(y.data(), views[2 * i + 1], kBytes, backends::CopyKind::device_to_host).ok());
+      for (std::size_t e = 0; e < kElements; ++e)
+        ASSERT_EQ(y[e], e < static_cast<std::size_t>(counts[i]) ? written + static_cast<float>(i) : -1)
+            << i << ", " << e;
+    }
+  };
+  const auto prepare = [&](float value) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::vector<float> x(kElements, value + static_cast<float>(i)), y(kElements, -1);
+      ASSERT_TRUE(backend->copy(views[2 * i], x.data(), kBytes, backends::CopyKind::host_to_device).ok());
+      ASSERT_TRUE(backend->copy(views[2 * i + 1], y.data(), kBytes, backends::CopyKind::host_to_device).ok());
+    }
+  };
+  prepare(2);
+  ASSERT_TRUE((*program)->launch({views.data(), counts.data(), {3, 1, 1}, 3}).ok());
+  expect_copies(2);
+  prepare(5);
+  const auto replay = backend->record({{program->get(), views, counts, {3, 1, 1}, 3}});
+  ASSERT_TRUE(replay.ok()) << replay.error().message;
+  ASSERT_TRUE((*replay)->run().ok());
+  expect_copies(5);
+  prepare(7);
+  ASSERT_TRUE((*replay)->run().ok());
+  expect_copies(7);
+  for (void* v : views) backend->release(v, kBytes);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@ namespace tilewright::cuda {
 namespace {
 
 constexpr int kMaxCluster = 8;  // every device with clusters runs them
+// Of a kernel's parameters, on every driver (CUDA C++ Programming Guide, "Function Parameters").
+constexpr Index kArgumentBytes = 4096;
 
 }  // namespace
 
@@ -34,6 +36,7 @@ tile::Target target_of(const DeviceLimits& limits, const Arch& arch) {
   t.matrix_flops_per_s = 2.0 * (limits.compute_major == 9 || limits.compute_major == 10 ? 2048 : 1024) *
                          limits.multiprocessors * clock_hz;
   t.launch_s = 2.5e-6;
+  t.together_bytes = kArgumentBytes;
   fill_fitted(t, arch);
   return t;
 }

@@ -53,7 +53,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
 
 backends::Source KernelPrinter::run(Pipeline& pipeline) {
   pipeline_ = &pipeline;
-  const std::string parameters = signature();
+  name_parameters();
   if (row_cluster(schedule_) > 1) need("cluster_exchange");
   pipeline.print_body();
   wait_for_previous();  // of a kernel that touches no memory, too
@@ -72,9 +72,15 @@ backends::Source KernelPrinter::run(Pipeline& pipeline) {
   else if (const auto* blocks = std::get_if<tile::FmaBlocks>(&schedule_.kind);
            blocks && blocks->programs_per_sm > 0)
     bounds += fmt::format(", {}", blocks->programs_per_sm);
-  text += fmt::format("\nnamespace tw {{\n\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n",
-                      bounds, identifier(kernel_.name), parameters);
-  text += head.str() + out_.str() + "}\n\n}  // namespace tw\n";
+  const std::string body = head.str() + out_.str(), entry = identifier(kernel_.name),
+                    global =
+                        fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}", bounds, entry);
+  text += "\nnamespace tw {\n\n";
+  if (together() > 1)
+    text += print_together(global, body);
+  else
+    text += fmt::format("{}({}) {{\n{}}}\n", global, signature(), body);
+  text += "\n}  // namespace tw\n";
 
   backends::Source source;
   source.text = std::move(text);
@@ -85,7 +91,8 @@ backends::Source KernelPrinter::run(Pipeline& pipeline) {
   source.launch = {.threads = block_threads(schedule_),
                    .cluster = launched_cluster(schedule_),
                    .shared_bytes = plan_.shared.dynamic,
-                   .programs_per_block = programs};
+                   .programs_per_block = programs,
+                   .together = together()};
   return source;
 }
 
@@ -124,21 +131,50 @@ std::string KernelPrinter::header_comment() const {
   return text;
 }
 
-std::string KernelPrinter::signature() {
-  std::vector<std::string> parameters;
+// Launches at once: blocks of one row of the grid have one launch's arguments. Maps of tensors are no part of
+// them.
+int KernelPrinter::together() const { return plan_.maps.empty() ? kernel_.together : 1; }
+
+// A kernel for several launches at once: it finds the arguments of the launch that a block is of in a table.
+std::string KernelPrinter::print_together(const std::string& global, const std::string& body) const {
+  const std::string entry = identifier(kernel_.name);
+  std::string members, arguments;
+  for (const Parameter& p : parameters_) {
+    members += fmt::format("  {} {};\n", p.type, p.name);
+    arguments += fmt::format("{}launch.{}", arguments.empty() ? "" : ", ", p.name);
+  }
+  std::string text = fmt::format("struct {}_arguments {{\n{}}};\n", entry, members);
+  text += fmt::format("struct {0}_table {{\n  {0}_arguments at[{1}];\n}};\n\n", entry, together());
+  text += fmt::format("static __device__ __forceinline__ void {}_once({}) {{\n{}}}\n\n", entry, signature(),
+                      body);
+  text += fmt::format("{}(const __grid_constant__ {}_table launches) {{\n", global, entry);
+  text += fmt::format("  const {}_arguments& launch = launches.at[blockIdx.y];\n", entry);
+  return text + fmt::format("  {}_once({});\n}}\n", entry, arguments);
+}
+
+void KernelPrinter::name_parameters() {
   for (std::size_t i = 0; i < kernel_.views.size(); ++i) {
     const bool written = facts_.is_written(static_cast<int>(i));
-    parameters.push_back(fmt::format("{}{}* __restrict__ {}", written ? "" : "const ", kernel_.views[i].dtype,
-                                     names_.view(static_cast<int>(i))));
+    parameters_.push_back({fmt::format("{}{}*", written ? "" : "const ", kernel_.views[i].dtype),
+                           names_.view(static_cast<int>(i)), true});
   }
   for (std::size_t i = 0; i < kernel_.scalars.size(); ++i)
-    parameters.push_back(fmt::format("{} {}", kernel_.scalars[i].dtype, names_.scalar(static_cast<int>(i))));
-  for (int axis : grid_parameters(kernel_)) parameters.push_back(fmt::format("i32 grid_{}", axis));
+    parameters_.push_back(
+        {fmt::format("{}", kernel_.scalars[i].dtype), names_.scalar(static_cast<int>(i)), false});
+  for (int axis : grid_parameters(kernel_))
+    parameters_.push_back({"i32", fmt::format("grid_{}", axis), false});
   for (const TensorBlock& block : plan_.maps) {
     map_names_.push_back(names_.unique(names_.stem(block.view) + "_map"));
-    parameters.push_back("const __grid_constant__ TensorMap " + map_names_.back());
+    parameters_.push_back({"const __grid_constant__ TensorMap", map_names_.back(), false});
   }
-  return fmt::format("{}", fmt::join(parameters, ", "));
+}
+
+std::string KernelPrinter::signature() const {
+  std::vector<std::string> parts;
+  parts.reserve(parameters_.size());
+  for (const Parameter& p : parameters_)
+    parts.push_back(fmt::format("{}{} {}", p.type, p.is_address ? " __restrict__" : "", p.name));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 // Prints the wait for the end of the kernel before, and for all that it wrote. It stands before the first

@@ -72,7 +72,10 @@ class KernelPrinter {
 
  private:
   std::string header_comment() const;
-  std::string signature();
+  void name_parameters();
+  std::string signature() const;
+  int together() const;
+  std::string print_together(const std::string& global, const std::string& body) const;
   void print_loop(const Step& step);
   void print_branch(const Step& step);
   void print_assign(const Step& step);
@@ -95,7 +98,12 @@ class KernelPrinter {
   const KernelFacts facts_;
   std::vector<printer::Accuracy> accuracy_;  // values of the loop that is printed
   bool crowded_ = false;                     // a thread holds many elements: registers decide
-  std::vector<std::string> map_names_;       // of the kernel's tensor maps
+  struct Parameter {
+    std::string type, name;
+    bool is_address = false;
+  };
+  std::vector<Parameter> parameters_;
+  std::vector<std::string> map_names_;  // of the kernel's tensor maps
 
   KernelNames names_;
   Text out_{1, names_};
