@@ -22,6 +22,7 @@
 #include "passes/graph/variances_by_parts.h"
 #include "passes/store/materialize.h"
 
+#include <future>
 #include <utility>
 
 namespace tilewright::passes {
@@ -63,9 +64,16 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   const PlanOptions planning{.variants = options.variants, .arena_bytes = options.arena_bytes};
   Compiled out;
   if (options.fuse) {
+    // Two graphs are fused side by side; progress is told of the first.
+    std::future<FusedGraph> apart;
+    if (sums_apart)
+      apart = std::async(std::launch::async, [&sums_apart, &target, quiet = options]() mutable {
+        quiet.passed = nullptr;
+        return fused(*sums_apart, target, quiet);
+      });
     FusedGraph best = fused(std::move(g), target, options);
     if (sums_apart) {
-      FusedGraph other = fused(*sums_apart, target, options);
+      FusedGraph other = apart.get();
       if (other.fusion.seconds < best.fusion.seconds) best = std::move(other);
     }
     out = plan_groups(std::move(best.graph), std::move(best.fusion), target, planning);

@@ -22,8 +22,7 @@ struct PipelineOptions {
   bool variants = false;                 // for a tuner
   std::optional<Index> arena_bytes =
       std::nullopt;  // that temporaries may take: launches are repeated for that
-  // Told when each part of the road is behind: "rewrite", "store", "fuse", "plan"; the first three twice
-  // where two graphs are fused.
+  // Told when each part of the road is behind: "rewrite", "store", "fuse", "plan".
   std::function<void(std::string_view part)> passed = nullptr;
 };
 

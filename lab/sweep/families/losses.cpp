@@ -28,7 +28,7 @@ std::string binary_cross_entropy(Draft& d, const std::string& x, const Shape& sh
   const std::string loss = d.ours("sub", {d.ours("softplus", {wide}), d.ours("mul", {wide, d.widened(t)})});
   const std::string value = d.narrowed(d.ours("mean", {loss}, {{"keep", "0"}}));
   d.torch(value, fmt::format("F.binary_cross_entropy_with_logits({}, {})", x, t));
-  return scaled_loss(d, value);
+  return scaled_loss(d, value, shape.size());
 }
 
 // Log-probabilities against those of another model, as distillation has it.

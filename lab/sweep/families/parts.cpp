@@ -48,15 +48,18 @@ std::string linear(Draft& d, const std::string& x, const std::string& name, Inde
   return y;
 }
 
-std::string scaled_loss(Draft& d, const std::string& loss) {
-  return d.dtype() == DType::f16 ? d.add("mul", {loss, "1024"}) : loss;
+// What the mean's division takes from the gradient of each element is given back, as far as a loss of a few units
+// stays finite in f16.
+std::string scaled_loss(Draft& d, const std::string& loss, Index elements) {
+  if (d.dtype() != DType::f16) return loss;
+  return d.add("mul", {loss, elements < Index{1} << 20 ? "1024" : "16384"});
 }
 
 std::string mse_loss(Draft& d, const std::string& y, const Shape& shape) {
   const std::string target = d.input("target", shape);
   const std::string value = d.ours("mean", {d.ours("square", {d.ours("sub", {y, target})})}, {{"keep", "0"}});
   d.torch(value, fmt::format("F.mse_loss({}, {})", y, target));
-  return scaled_loss(d, value);
+  return scaled_loss(d, value, shape.size());
 }
 
 namespace {

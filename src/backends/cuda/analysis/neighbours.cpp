@@ -24,22 +24,26 @@ std::optional<IndexForm> Neighbours::form(const Ref& ref) const {
   const Instr& in = instr(ref);
   const bool computes = in.kind == Instr::Kind::compute || in.kind == Instr::Kind::reload;
   if (!computes || kernel_.type(in.value).dtype != DType::i64) return std::nullopt;
-  if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load || in.op->kind == OpKind::gather) {
+  // Whatever a row's is, as one that is read, or converted from a narrower type.
+  const auto of_row = [&]() -> std::optional<IndexForm> {
     if (walks_columns(in.axes)) return std::nullopt;
-    return IndexForm{0, 0, range(in.value).divisor};  // whatever a row's is
-  }
+    return IndexForm{0, 0, range(in.value).divisor};
+  };
+  if (in.kind == Instr::Kind::reload) return of_row();
   const Op& op = *in.op;
   if (op.kind == OpKind::constant) return IndexForm{0, 0, printer::range_of_number(op.number.i).divisor};
   if (op.kind == OpKind::arange) {
     const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : side_of_(in.axes[0]);
     return IndexForm{side == 0 ? 1 : 0, side == 1 ? 1 : 0, 0};
   }
-  if (op.kind != OpKind::apply || in.operands.size() != 2) return std::nullopt;
+  const bool known = op.kind == OpKind::apply && (op.prim == Prim::add || op.prim == Prim::mul);
+  if (!known) return of_row();
   const auto a = form(in.operands[0]), b = form(in.operands[1]);
-  if (!a || !b) return std::nullopt;
+  if (!a || !b) return of_row();
   if (op.prim == Prim::add)
     return IndexForm{a->row + b->row, a->col + b->col, std::gcd(a->divisor, b->divisor)};
-  return op.prim == Prim::mul ? product(in, *a, *b) : std::nullopt;
+  const std::optional<IndexForm> scaled = product(in, *a, *b);
+  return scaled ? scaled : of_row();
 }
 
 // One factor is a number: a constant tile or scalar is the only form without row and column that is looked
