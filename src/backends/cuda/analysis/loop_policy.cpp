@@ -22,8 +22,9 @@ bool crowded(const tile::Kernel& kernel, const tile::Schedule& schedule) {
 }
 
 printer::LoopPolicy loop_policy(const tile::Kernel& kernel, const tile::Schedule& schedule) {
-  return {.keep_above_flops = crowded(kernel, schedule) ? kKeepAboveFlopsWhereMany : kKeepAboveFlops,
-          .keep_loads = true};
+  const double where_many =
+      schedule.threads <= kThreadsWithRoom ? kKeepAboveFlopsWhereRoom : kKeepAboveFlopsWhereMany;
+  return {.keep_above_flops = crowded(kernel, schedule) ? where_many : kKeepAboveFlops, .keep_loads = true};
 }
 
 }  // namespace tilewright::cuda
