@@ -1,4 +1,4 @@
-// A number of a row that several loops read: printed once where rows are kept.
+// A number of a row that several loops read, or that is dear, is printed once where lines are kept.
 #include "backends/printer/loop_plan.h"
 
 #include <tilewright/tile/text.h>
@@ -46,9 +46,15 @@ int additions(const LoopPolicy& policy) {
   return count;
 }
 
-TEST(RowValues, AreComputedOnceWhereTheyAreKept) {
+TEST(KeptLines, AreComputedOnceWhereSeveralLoopsReadThem) {
   EXPECT_EQ(additions({}), 2);
-  EXPECT_EQ(additions({.keep_rows = true}), 1);
+  EXPECT_EQ(additions({.lines = {.several_readers = true}}), 1);
+}
+
+// The row that is stretched along the tile costs one addition; the maximum it is made of is there.
+TEST(KeptLines, AreComputedOnceWhereTheyAreDear) {
+  EXPECT_EQ(additions({.lines = {.above_flops = 0.5}}), 1);
+  EXPECT_EQ(additions({.lines = {.above_flops = 1}}), 2);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Which values of a row, one number each, are computed once and kept, because several loops read them.
+// Which values of a row or column, one number each, have a loop of their own instead of being computed in
+// those of the tiles that read them.
 #pragma once
 
 #include "backends/printer/loop_emit.h"
@@ -18,7 +19,7 @@ struct StraightLine {
   const std::set<tile::ValueId>& used_later;
 };
 
-// Roots that keep these values, each in a loop over the rows alone.
-std::vector<Root> kept_rows(const LoopFacts& facts, const StraightLine& line);
+// Roots that keep these values.
+std::vector<Root> kept_lines(const LoopFacts& facts, const LinePolicy& policy, const StraightLine& line);
 
 }  // namespace tilewright::printer
