@@ -176,7 +176,12 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
     r = loaded(loop, in);
     out_.write(registers_.declaration(r));
   }
-  if (!k_.pipeline().take_load(loop, *in.op, r)) print_filling(loop, i);
+  if (k_.pipeline().take_load(loop, *in.op, r)) return;
+  const KnownMasks* masks = k_.elements().known_masks();
+  const bool masked_alone = masks && masks->loads.count(in.op) > 0;
+  if (masked_alone) out_.open_if_needed("if (masked)");
+  print_filling(loop, i);
+  if (masked_alone) out_.close();
 }
 
 void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {

@@ -19,6 +19,8 @@ class ScalarPrinter : PrinterParts {
 
  private:
   void print_scalar_effect(const tile::Op& op);
+  TypedText without_mask(const tile::Op& op, const std::vector<TypedText>& operands,
+                         const TypedText& e) const;
 
   const ScalarUses uses_;
   std::map<ValueId, const Op*> definitions_;  // of the kernel's own body
