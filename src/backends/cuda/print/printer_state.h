@@ -1,5 +1,5 @@
-// PrinterState: what the parts of a kernel's printer, and its pipelines, write with: the printer, and its
-// plan and state by their own names.
+// PrinterState: what the parts of a kernel's printer, and its pipelines, write with: a kernel's Printing and
+// its plan, by their own names.
 #pragma once
 
 #include "backends/cuda/analysis/access.h"
@@ -22,6 +22,26 @@ namespace tilewright::cuda {
 
 class KernelPrinter;
 
+// What is written while a kernel is printed, and what is known of it.
+struct Printing {
+  Printing(const tile::Kernel& printed, const CudaPlan& printed_plan);
+
+  const tile::Kernel& kernel;
+  const CudaPlan& plan;
+  const KernelFacts facts;
+  const bool crowded;  // a thread holds many elements: registers decide
+  std::vector<printer::Accuracy> accuracy;
+  KernelNames names;
+  Text out{1, names};
+  std::vector<std::string> shared = {};
+  std::set<std::string> headers = {};
+  std::map<tile::ValueId, Registers> buffers = {};
+  std::set<tile::ValueId> declared = {};
+  std::map<tile::ValueId, TypedText> scalars = {};
+  int loop_depth = 0;
+  bool stepped = false;
+};
+
 class PrinterState {
  protected:
   using IndexText = printer::IndexText;
@@ -31,7 +51,8 @@ class PrinterState {
   using ValueId = tile::ValueId;
   using Op = tile::Op;
 
-  explicit PrinterState(KernelPrinter& k);
+  explicit PrinterState(Printing& printing);
+  explicit PrinterState(KernelPrinter& k);  // the same
 
   void need(const std::string& header) { headers_.insert(header); }  // of device/tw_cuda
 
@@ -52,9 +73,9 @@ class PrinterState {
   std::set<std::string>& headers_;
   std::vector<std::string>& shared_;          // declarations of static shared memory
   std::vector<printer::Accuracy>& accuracy_;  // values of the loop that is printed
-  const bool& crowded_;                       // a thread holds many elements: registers decide
-  int& loop_depth_;                           // exchanges inside loops alternate between two scratches
-  bool& stepped_;                             // `step` is declared
+  const bool& crowded_;
+  int& loop_depth_;  // exchanges inside loops alternate between two scratches
+  bool& stepped_;    // `step` is declared
 };
 
 }  // namespace tilewright::cuda
