@@ -99,7 +99,7 @@ void Emitter::find_terms(const ReductionPass& pass) {
   }
 }
 
-// Behind the innermost loop.
+// Adds, behind the innermost loop, what it summed times what does not change in it.
 std::vector<Value> Emitter::add_scaled(const std::vector<Value>& before, const std::vector<Value>& sums) {
   s_.enter_body();
   std::vector<Value> out;

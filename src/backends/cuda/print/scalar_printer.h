@@ -25,7 +25,7 @@ class ScalarPrinter : PrinterParts {
   const ScalarUses uses_;
   std::map<ValueId, const Op*> definitions_;  // of the kernel's own body
   std::map<ValueId, std::string> lines_;      // as printed
-  // By type and expression: of the kernel's own body.
+  // Numbers of the kernel's own body by type and expression.
   std::map<std::pair<DType, std::string>, ValueId> equal_;
   std::map<ValueId, ValueId> same_;  // equal ones that were printed before
 };

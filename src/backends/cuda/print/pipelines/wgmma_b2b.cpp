@@ -203,7 +203,7 @@ void WgmmaB2b::print_dots(const Step& loop) {
   print_in_order(loop);
 }
 
-// Around a loop of dots: what is fetched once is there before the first, and free after the last of them.
+// What is fetched once is there before the first loop of dots, and free after the last.
 void WgmmaB2b::wait_for_residents() {
   for (std::size_t i = 0; i < b2b_->blocks.size(); ++i)
     if (b2b_->blocks[i].resident()) out_.line("wait_full({});", pipelines_[i].state);
