@@ -12,17 +12,14 @@ using tile::TileType;
 
 std::vector<BoundView> bind_views(const Kernel& kernel, const std::vector<ViewBinding>& bindings,
                                   const std::vector<std::int64_t>& scalars) {
-  const auto size = [&](const tile::Dim& d) {
-    return d.is_constant() ? d.value : scalars[static_cast<std::size_t>(d.scalar)];
-  };
   std::vector<BoundView> views;
   for (std::size_t v = 0; v < kernel.views.size(); ++v) {
     const tile::ViewParam& param = kernel.views[v];
     BoundView view{.param = &param,
                    .data = static_cast<char*>(bindings[v].data),
                    .element_bytes = static_cast<Index>(size_bytes(param.dtype))};
-    for (const tile::Dim& d : param.extents) view.extents.push_back(size(d));
-    for (const tile::Dim& d : param.strides) view.strides.push_back(size(d));
+    for (const tile::Dim& d : param.extents) view.extents.push_back(d.in(scalars.data()));
+    for (const tile::Dim& d : param.strides) view.strides.push_back(d.in(scalars.data()));
     views.push_back(std::move(view));
   }
   return views;

@@ -387,6 +387,18 @@ std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Gr
   return std::holds_alternative<LoopNest>(other) ? other : built;
 }
 
+void rename(Expr& expr, const std::function<int(int)>& name) {
+  for (int& o : expr.operands) o = name(o);
+  for (auto& [o, stride] : expr.dynamic) o = name(o);
+  if (expr.mask >= 0) expr.mask = name(expr.mask);
+}
+
+void rename(ProgramOutput& output, const std::function<int(int)>& name) {
+  output.expr = name(output.expr);
+  for (auto& [o, stride] : output.dynamic) o = name(o);
+  if (output.mask >= 0) output.mask = name(output.mask);
+}
+
 std::string to_string(const ir::Graph& graph, const LoopNest& nest) {
   constexpr std::string_view kinds[] = {"load",   "index", "constant", "op",       "cast",
                                         "reduce", "scan",  "argsort",  "in_range", "where",

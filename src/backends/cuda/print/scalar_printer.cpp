@@ -23,13 +23,7 @@ void ScalarPrinter::print_scalar_effect(const Op& op) {
   if (op.kind == OpKind::store) {
     const Access access(kernel_, ranges_, op);
     offset = expressions_.base_offset(access).str();
-    for (int dim = 0; dim < access.rank(); ++dim) {
-      const std::string start = wrapped(expressions_.scalar(access.start(dim)));
-      if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
-      if (access.checked_above(dim))
-        guard = join_conditions(
-            {guard, fmt::format("{} < {}", start, expressions_.dim_text(access.extent(dim)).str())});
-    }
+    guard = join_conditions({guard, expressions_.inside(access)});
   } else {
     std::vector<TypedText> indices;
     const int rank = kernel_.views[static_cast<std::size_t>(op.param)].rank();

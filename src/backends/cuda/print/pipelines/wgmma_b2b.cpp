@@ -95,9 +95,7 @@ void WgmmaB2b::print_fetching(const Step& loop) {
   const std::set<tile::ValueId> needed = blocks_.starts(loop);
   for (tile::ValueId v : needed) foresight_.print(v);
   open_dot_loop(*loop.op);
-  for (const Step& s : loop.body[0])
-    if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
-      k_.scalars().print_scalar(*s.op);
+  blocks_.print_starts(loop, needed);
   // Blocks are fetched in the order in which they are read, one that several dots read with the first of
   // them.
   std::set<int> fetched;
