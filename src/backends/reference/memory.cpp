@@ -156,11 +156,7 @@ void gather(const Kernel& kernel, const Op& op, const BoundView& view, Values& v
   is_float(dtype) ? result.f.assign(size, op.number.f) : result.i.assign(size, op.number.i);
   for_each_indexed(kernel, op, view, values, [&](std::size_t n, Index offset) {
     const char* from = view.data + offset * view.element_bytes;
-    if (is_float(dtype)) {
-      result.f[n] = load_f64(from, dtype);
-    } else {
-      result.i[n] = load_i64(from, dtype);
-    }
+    is_float(dtype) ? void(result.f[n] = load_f64(from, dtype)) : void(result.i[n] = load_i64(from, dtype));
   });
 }
 
@@ -169,11 +165,7 @@ void scatter(const Kernel& kernel, const Op& op, const BoundView& view, const Va
   const DType dtype = view.param->dtype;
   for_each_indexed(kernel, op, view, values, [&](std::size_t n, Index offset) {
     char* to = view.data + offset * view.element_bytes;
-    if (is_float(dtype)) {
-      store_f64(to, dtype, value.f[n]);
-    } else {
-      store_i64(to, dtype, value.i[n]);
-    }
+    is_float(dtype) ? store_f64(to, dtype, value.f[n]) : store_i64(to, dtype, value.i[n]);
   });
 }
 

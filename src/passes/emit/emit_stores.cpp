@@ -88,11 +88,7 @@ void Emitter::store_epilogue_reductions() {
       }
     for (int v : nest_.parallel_variables()) {
       if (m.offset.depends_on(v)) continue;
-      if (v == shape_.row) to.row_dim = static_cast<int>(extents.size());
-      if (v == shape_.column) to.column_dim = static_cast<int>(extents.size());
-      to.bounded = to.bounded || (out_.is_tile(v) && out_.ragged(v));
-      extents.push_back(s_.extent(v));
-      to.starts.push_back(s_.start(v));
+      add_dim(v, to, extents);
     }
     std::vector<tile::Dim> strides(extents.size());
     Index step = 1;
@@ -105,6 +101,15 @@ void Emitter::store_epilogue_reductions() {
     k_.store(to.view, to.starts, out_.fit(out_.value(all[i]), to.row_dim >= 0, to.column_dim >= 0),
              {.dims = to.dims(), .bounded = to.bounded});
   }
+}
+
+// One more dimension of a view, which a variable walks.
+void Emitter::add_dim(int v, Frame::Access& to, std::vector<Builder::SizeArg>& extents) {
+  if (v == shape_.row) to.row_dim = static_cast<int>(extents.size());
+  if (v == shape_.column) to.column_dim = static_cast<int>(extents.size());
+  to.bounded = to.bounded || (out_.is_tile(v) && out_.ragged(v));
+  extents.push_back(s_.extent(v));
+  to.starts.push_back(s_.start(v));
 }
 
 Value Emitter::place_of_block(int v) {
@@ -122,12 +127,8 @@ Frame::Access Emitter::partial(const SharedPart& part, int temporary, Value spli
   to.starts.push_back(split);
   for (int v : variables) {
     step /= s_.extent(v);
-    if (v == shape_.row) to.row_dim = static_cast<int>(extents.size());
-    if (v == shape_.column) to.column_dim = static_cast<int>(extents.size());
-    to.bounded = to.bounded || (out_.is_tile(v) && out_.ragged(v));
-    extents.push_back(s_.extent(v));
+    add_dim(v, to, extents);
     strides.push_back({step, -1});
-    to.starts.push_back(s_.start(v));
   }
   to.view = s_.view({-1, temporary, 0}, part.dtype, extents, strides, "partial");
   return to;
