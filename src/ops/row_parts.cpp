@@ -105,6 +105,15 @@ HostTensor empty_host(const Type& type) {
   return out;
 }
 
+HostTensor filled_host(const Type& type, const Attrs& attrs) {
+  HostTensor out = empty_host(type);
+  if (is_float(type.dtype))
+    std::fill(out.f.begin(), out.f.end(), attrs.real("value"));
+  else
+    std::fill(out.i.begin(), out.i.end(), wrap_to(type.dtype, attrs.integer("value")));
+  return out;
+}
+
 HostTensor gather_view(const HostTensor& x, const Type& type, Index offset, const Strides& strides) {
   HostTensor out = empty_host(type);
   if (type.shape.size() == 0) return out;

@@ -40,7 +40,8 @@ int axis_attr(const Attrs& attrs, int rank);
 Shape shape_attr(const Attrs& attrs);
 
 // --- evaluation
-HostTensor empty_host(const Type& type);  // zeros
+HostTensor empty_host(const Type& type);                       // zeros
+HostTensor filled_host(const Type& type, const Attrs& attrs);  // of the attribute "value"
 // `type`, row-major, read from the elements of x from `offset` on; strides in elements, 0 and negative
 // allowed.
 HostTensor gather_view(const HostTensor& x, const Type& type, Index offset, const Strides& strides);

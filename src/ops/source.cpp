@@ -17,12 +17,7 @@ Type infer_constant(Types, const Attrs& attrs) {
 }
 
 HostTensor eval_constant(HostTensors, const Attrs& attrs, const Type& type) {
-  HostTensor out = empty_host(type);
-  if (is_float(type.dtype))
-    std::fill(out.f.begin(), out.f.end(), attrs.real("value"));
-  else
-    std::fill(out.i.begin(), out.i.end(), wrap_to(type.dtype, attrs.integer("value")));
-  return out;
+  return filled_host(type, attrs);
 }
 
 Type infer_iota(Types, const Attrs& attrs) {

@@ -145,11 +145,7 @@ HostTensor eval_slice(HostTensors x, const Attrs& attrs, const Type& type) {
 }
 
 HostTensor eval_pad(HostTensors x, const Attrs& attrs, const Type& type) {
-  HostTensor out = empty_host(type);
-  if (is_float(type.dtype))
-    std::fill(out.f.begin(), out.f.end(), attrs.real("value"));
-  else
-    std::fill(out.i.begin(), out.i.end(), wrap_to(type.dtype, attrs.integer("value")));
+  HostTensor out = filled_host(type, attrs);
   const Strides strides = row_major_strides(type.shape);
   Index offset = 0;
   for (std::size_t i = 0; i < strides.size(); ++i) offset += attrs.integers("low")[i] * strides[i];

@@ -23,12 +23,9 @@ struct Span {
 };
 
 Span span_of(const tile::ViewParam& view, const std::vector<std::int64_t>& scalars) {
-  const auto size = [&](const tile::Dim& d) {
-    return d.is_constant() ? d.value : scalars[static_cast<std::size_t>(d.scalar)];
-  };
   Index before = 0, after = 0;
   for (std::size_t d = 0; d < view.extents.size(); ++d) {
-    const Index extent = size(view.extents[d]), stride = size(view.strides[d]);
+    const Index extent = view.extents[d].in(scalars.data()), stride = view.strides[d].in(scalars.data());
     if (extent <= 0) return {};
     (stride < 0 ? before : after) += std::abs(stride) * (extent - 1);
   }

@@ -109,6 +109,7 @@ KernelResult KernelStore::load(Build& build) {
   if (!program) return program.error();
   auto out = std::make_shared<LoadedKernel>();
   out->source = build.source;
+  out->key = build.key;
   out->compiler_log = build.binary->log;
   out->program = std::move(*program);
   out->origin = build.origin;

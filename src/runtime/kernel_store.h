@@ -16,6 +16,7 @@ namespace tilewright::runtime {
 // One compiled kernel and what was done to get it.
 struct LoadedKernel {
   backends::Source source;
+  Hash128 key;  // of source, launch, compiler and device: what it is stored under
   std::string compiler_log;
   std::unique_ptr<backends::Program> program;
   enum class Origin : std::uint8_t { compiled, disk } origin = Origin::compiled;

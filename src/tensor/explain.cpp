@@ -127,6 +127,8 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i, Precision prec
   for (const backends::Candidate& c : loaded.candidates)
     if (!c.refusal.empty()) r.refused.push_back(fmt::format("{}: {}", to_string(c.schedule), c.refusal));
   r.source = loaded.source.text;
+  r.target = g.compiled.target.kind;
+  r.key = to_hex(loaded.key);
   r.note = note(info.note, tf32);
   if (precision != Precision::f32) r.types = types_text(g.compiled.graph, info.nodes);
   if (adds_floats_by_atomics(kernel))
@@ -202,12 +204,15 @@ std::string kernel_text(const KernelReport& k, const Launches& all) {
   return out;
 }
 
-// Launches of one kernel, as equal layers have, are told together.
+// Launches of one program for the same work, as equal layers have, are told together.
 std::string kernels_text(const std::vector<KernelReport>& kernels) {
+  const auto work = [](const KernelReport& k) {
+    return std::tie(k.key, k.ops, k.bytes, k.flops, k.floor_us, k.types, k.note, k.library, k.tuning);
+  };
   std::vector<std::pair<const KernelReport*, Launches>> told;
-  std::map<std::string, std::size_t> places;  // in `told`, by all that is said but the times
+  std::map<decltype(work(kernels[0])), std::size_t> places;  // in `told`
   for (const KernelReport& k : kernels) {
-    const auto [place, is_new] = places.try_emplace(kernel_text(k, {}), told.size());
+    const auto [place, is_new] = places.try_emplace(work(k), told.size());
     if (is_new) told.push_back({&k, {}});
     told[place->second].second.add(k.measured_us);
   }
@@ -385,8 +390,8 @@ std::vector<std::string> dump_stages(const SpecialisationReport& report, const s
   if (error)
     throw Error(fmt::format("dump_stages: cannot make the folder {}: {}", folder, error.message()), where);
   std::vector<std::string> paths;
-  const auto write = [&](const std::string& stem, const char* ending, const std::string& text) {
-    std::string path = folder + "/" + stem + ending;
+  const auto write = [&](const std::string& stem, std::string_view ending, const std::string& text) {
+    std::string path = fmt::format("{}/{}{}", folder, stem, ending);
     // Programs before and after a host read may have kernels of one name.
     for (int copy = 2; std::find(paths.begin(), paths.end(), path) != paths.end(); ++copy)
       path = fmt::format("{}/{}_{}{}", folder, stem, copy, ending);
@@ -397,9 +402,8 @@ std::vector<std::string> dump_stages(const SpecialisationReport& report, const s
   for (const Stage stage : {Stage::graph, Stage::fused})
     write(std::string(name(stage)), ".tw", stage_text(report, stage));
   for (const KernelReport& k : report.kernels) {
-    const bool cuda = k.source.find("__global__") != std::string::npos;
     write(k.name, ".tile", k.tile);
-    write(k.name, cuda ? ".cu" : ".cpp", k.source);
+    if (k.target != tile::TargetKind::reference) write(k.name, tile::source_ending(k.target), k.source);
   }
   return paths;
 }

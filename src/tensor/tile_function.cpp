@@ -132,9 +132,7 @@ void check_view(const tile::Kernel& kernel, const tile::ViewParam& view, const T
     throw Error(fmt::format("kernel {}: view {} holds {}, the tensor {}", kernel.name, view.name,
                             name(view.dtype), name(t.dtype())),
                 where);
-  auto value = [&](const tile::Dim& d) {
-    return d.is_constant() ? d.value : scalars[static_cast<std::size_t>(d.scalar)];
-  };
+  auto value = [&](const tile::Dim& d) { return d.in(scalars.data()); };
   Index low = 0, high = 0;
   bool empty = false;
   for (int i = 0; i < view.rank(); ++i) {

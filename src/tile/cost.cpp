@@ -61,9 +61,7 @@ class Footprints {
   bool exact() const { return exact_; }
 
  private:
-  Index size(const Dim& dim) const {
-    return dim.is_constant() ? dim.value : scalars_[static_cast<std::size_t>(dim.scalar)];
-  }
+  Index size(const Dim& dim) const { return dim.in(scalars_.data()); }
   // How many different starts at most: blocks with gaps between them do not touch the gaps.
   double starts(const Affine& start) const {
     double count = 1;

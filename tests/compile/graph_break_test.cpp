@@ -100,6 +100,7 @@ TEST_F(GraphBreaks, LeaveNoStageOut) {
   const std::vector<std::string> paths = dump_stages(f.report().at(0), folder);
   EXPECT_EQ(paths.size(), 2u + 2 * 2) << "graph and fused, and two kernels of one name";
   for (const std::string& path : paths) EXPECT_GT(std::filesystem::file_size(path), 0u) << path;
+  EXPECT_TRUE(std::filesystem::exists(folder + "/exp_0.cpp")) << "the source, in the language of its target";
   std::filesystem::remove_all(folder);
 }
 

@@ -9,9 +9,9 @@
 #include <filesystem>
 
 #include "runtime/binary_cache.h"
-#include "tw/arguments.h"
-#include "tw/commands.h"
-#include "tw/output.h"
+#include "tw/command/arguments.h"
+#include "tw/command/commands.h"
+#include "tw/command/output.h"
 
 namespace tilewright::tw {
 

@@ -12,10 +12,10 @@
 #include "runtime/binary_cache.h"
 #include "runtime/device_name.h"
 #include "runtime/probe.h"
-#include "tw/arguments.h"
-#include "tw/commands.h"
-#include "tw/number_checks.h"
-#include "tw/output.h"
+#include "tw/command/arguments.h"
+#include "tw/command/commands.h"
+#include "tw/command/number_checks.h"
+#include "tw/command/output.h"
 
 namespace tilewright::tw {
 

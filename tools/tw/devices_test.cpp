@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "tw/run_command.h"
+#include "tw/command/run_command.h"
 
 namespace tilewright::tw {
 namespace {

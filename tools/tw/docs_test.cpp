@@ -12,7 +12,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tw/run_command.h"
+#include "tw/command/run_command.h"
 
 namespace tilewright::tw {
 namespace {

@@ -16,9 +16,9 @@
 #include "runtime/executable.h"
 #include "runtime/probe.h"
 #include "tensor/limits.h"
-#include "tw/arguments.h"
-#include "tw/commands.h"
-#include "tw/output.h"
+#include "tw/command/arguments.h"
+#include "tw/command/commands.h"
+#include "tw/command/output.h"
 
 namespace tilewright::tw {
 

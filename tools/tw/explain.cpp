@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tw/commands.h"
-#include "tw/output.h"
-#include "tw/subject.h"
+#include "tw/command/commands.h"
+#include "tw/command/output.h"
+#include "tw/command/subject.h"
 
 namespace tilewright::tw {
 

@@ -17,7 +17,7 @@
 
 #include "base/plain_message.h"
 #include "harness/run/environment.h"
-#include "tw/commands.h"
+#include "tw/command/commands.h"
 
 namespace {
 

@@ -29,6 +29,9 @@ struct DynamicDim {
 };
 
 using tile::Libraries;
+namespace tile {
+enum class TargetKind : unsigned char;
+}
 
 struct CompileOptions {
   bool fullgraph = false;  // a host read inside the function, or another graph break, is an Error
@@ -125,8 +128,10 @@ struct KernelReport {
   // Schedules that the backend considered and cannot print or will not run: "wgmma_dot threads=256
   // group_m=32: why".
   std::vector<std::string> refused;
-  std::string source;  // what was compiled
-  std::string tile;    // tile IR
+  std::string source;         // what was compiled
+  tile::TargetKind target{};  // whose language the source is in
+  std::string key;   // hash of source, launch, compiler and device; launches of one program have the same
+  std::string tile;  // tile IR
 };
 struct SpecialisationReport {
   SpecialisationReport();

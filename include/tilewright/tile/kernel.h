@@ -42,6 +42,8 @@ struct Dim {
   Index value = 0;
   int scalar = -1;                                 // index into Kernel::scalars, or -1
   bool is_constant() const { return scalar < 0; }  // known when the kernel is built
+  // What it is in a launch with the kernel's scalars.
+  Index in(const std::int64_t* scalars) const { return is_constant() ? value : scalars[scalar]; }
   friend bool operator==(const Dim&, const Dim&) = default;
 };
 

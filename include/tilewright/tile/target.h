@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -23,6 +24,10 @@ using KernelTime = double (*)(const Kernel&, const Target&);
 
 // For the runtime and tools: passes do not look at it (scripts/check_machine_names.py).
 enum class TargetKind : unsigned char { reference, cpu, cuda };
+// The name's end of a file with a kernel's source: C++, CUDA C++, or the tile IR that the reference runs.
+constexpr std::string_view source_ending(TargetKind kind) {
+  return kind == TargetKind::cpu ? ".cpp" : kind == TargetKind::cuda ? ".cu" : ".tile";
+}
 
 struct Target {
   TargetKind kind = TargetKind::cpu;

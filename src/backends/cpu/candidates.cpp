@@ -57,8 +57,7 @@ double share_not_read(const tile::Kernel& kernel, const std::vector<std::int64_t
   for (std::size_t v = 0; v < uses.size(); ++v) {
     if (!uses[v].written) continue;
     double bytes = static_cast<double>(size_bytes(kernel.views[v].dtype));
-    for (const tile::Dim& d : kernel.views[v].extents)
-      bytes *= static_cast<double>(d.is_constant() ? d.value : scalars[static_cast<std::size_t>(d.scalar)]);
+    for (const tile::Dim& d : kernel.views[v].extents) bytes *= static_cast<double>(d.in(scalars.data()));
     all += bytes;
     if (!uses[v].read) not_read += bytes;
   }

@@ -34,10 +34,7 @@ Result<const api::TensorMap*> TensorMaps::get(const Driver& driver, std::size_t 
                                               const std::int64_t* scalars) {
   const Block& b = blocks_[i];
   std::vector<std::int64_t> key{reinterpret_cast<std::int64_t>(views[b.block.view])};
-  for (int d : b.block.dims) {
-    const tile::Dim& extent = b.view.extents[static_cast<std::size_t>(d)];
-    key.push_back(extent.is_constant() ? extent.value : scalars[extent.scalar]);
-  }
+  for (int d : b.block.dims) key.push_back(b.view.extents[static_cast<std::size_t>(d)].in(scalars));
   const auto found = made_[i].find(key);
   if (found != made_[i].end()) return &found->second;
   if (made_[i].size() >= kMaxMade) made_[i].clear();

@@ -26,7 +26,7 @@ class IndexText {
   const std::string& str() const { return text_; }
   const std::optional<Index>& number() const { return number_; }
   bool is(Index value) const { return number_ == value; }
-  // Behind a plus, where a sign would be hard to read.
+  // The text as it stands behind a plus, where a sign would be hard to read.
   std::string added() const { return begins_with_sign_ ? "(" + text_ + ")" : text_; }
 
   friend IndexText operator+(const IndexText& a, const IndexText& b);

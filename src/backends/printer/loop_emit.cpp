@@ -99,13 +99,6 @@ bool LoopFacts::depends_on(ValueId v, ValueId target) const {
   return any_source(v, [=](ValueId each) { return each == target; });
 }
 
-bool LoopFacts::loads(ValueId v) const {
-  return any_source(v, [&](ValueId each) {
-    const Op* op = definition(each);
-    return op && !buffered(each) && (op->kind == OpKind::load || op->kind == OpKind::gather);
-  });
-}
-
 bool LoopFacts::loads_from(ValueId v, const std::set<int>& views) const {
   return any_source(v, [&](ValueId each) {
     const Op* op = definition(each);

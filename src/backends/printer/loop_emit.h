@@ -51,7 +51,6 @@ class LoopFacts {
   // FLOPs to compute an element of v again from loads, buffered values and those `at_hand`.
   double redo_flops(tile::ValueId v, const std::function<bool(tile::ValueId)>& at_hand = {}) const;
   bool depends_on(tile::ValueId v, tile::ValueId target) const;
-  bool loads(tile::ValueId v) const;  // whether computing v again would load something
   // Whether computing v again would load from one of these views.
   bool loads_from(tile::ValueId v, const std::set<int>& views) const;
 

@@ -2,7 +2,7 @@
 // by the reductions they wait for, and each level's roots of one shape share a loop.
 #include "backends/printer/loop_plan.h"
 
-#include "backends/printer/row_values.h"
+#include "backends/printer/kept_lines.h"
 
 #include <tilewright/base/error.h>
 
@@ -323,28 +323,8 @@ class LoopPlanner {
     return v;
   }
 
-  // Keeps what is broadcast along a tile and dear, first of its level: the tiles' loops read it.
-  void keep_lines(Segment& segment) {
-    std::vector<Root> roots;
-    roots.swap(segment.roots);
-    for (const Op* op : segment.ops) {
-      if (op->kind != OpKind::broadcast || facts_.rank(op->operands[0]) == 0) continue;
-      const ValueId line = op->operands[0];
-      const auto elements = [&](ValueId v) {
-        Index n = 1;
-        for (const Index extent : kernel_.type(v).shape) n *= extent;
-        return n;
-      };
-      if (elements(line) == 1 || elements(line) == elements(op->results[0])) continue;
-      if (!facts_.buffered(line) && facts_.redo_flops(line) > policy_.keep_lines_above_flops)
-        add_keep(line, line, segment);
-    }
-    segment.roots.insert(segment.roots.end(), roots.begin(), roots.end());
-  }
-
   // Turns a segment's roots into steps, level by level.
   void flush(Segment& segment, std::vector<Step>& steps) {
-    keep_lines(segment);
     std::map<ValueId, int> levels;
     auto level_of = [&](const std::vector<ValueId>& operands) {
       int level = 0;
@@ -368,11 +348,10 @@ class LoopPlanner {
       // A target that is a carried arg is written last, after every read of its old value.
       if (r.kind == Instr::Kind::keep && facts_.is_block_arg(r.target)) r.level = last;
     }
-    if (policy_.keep_rows) {
-      const std::vector<Root> rows =
-          kept_rows(facts_, {segment.ops, segment.roots, levels, segment.used_later});
-      segment.roots.insert(segment.roots.begin(), rows.begin(), rows.end());
-    }
+    // First of their levels: the tiles' loops read them.
+    const std::vector<Root> lines =
+        kept_lines(facts_, policy_.lines, {segment.ops, segment.roots, levels, segment.used_later});
+    segment.roots.insert(segment.roots.begin(), lines.begin(), lines.end());
     std::vector<PlannedLoop> loops;
     for (int level = 0; level <= last; ++level)
       for (const Root& r : segment.roots)

@@ -18,17 +18,21 @@
 
 namespace tilewright::printer {
 
+// When a row or column, one number each, that a tile is scaled by or shifted has a loop of its own.
+struct LinePolicy {
+  // Where it costs more than this: computed in the tile's loop it would use a lane of each vector.
+  double above_flops = std::numeric_limits<double>::infinity();
+  // Where several loops read what is computed of a row, however cheap it is.
+  bool several_readers = false;
+};
+
 // When a value needed by two loops is kept rather than computed again.
 struct LoopPolicy {
   double keep_above_flops = 4;  // keep what costs more than this to compute again from loads and kept values
-  // What a row or column of a tile is scaled by, or shifted, has a loop of its own where it costs more than
-  // this: computed in the tile's loop it would use a lane of each vector.
-  double keep_lines_above_flops = std::numeric_limits<double>::infinity();
+  LinePolicy lines = {};
   bool keep_loads = false;  // keep loaded values (registers) rather than read the cache again
   // Keep x rather than a kept value that is x times a number: its readers multiply.
   bool keep_unscaled = false;
-  // Keep what is computed of a row, one number, where several loops read it, however cheap it is.
-  bool keep_rows = false;
   // Keep what a row or column is loaded before a dot and used behind it: it arrives while the dot runs.
   bool load_before_dots = false;
   // A dot that adds to a tile of zeros writes its result itself: nothing is kept for it to add to.

@@ -4,34 +4,33 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <utility>
 
 namespace tilewright::printer {
 
 namespace {
 
-constexpr std::string_view kKeywords[] = {
-    "alignas",     "alignof",  "and",        "and_eq",    "asm",       "auto",         "bitand",
-    "bitor",       "bool",     "break",      "case",      "catch",     "char",         "char8_t",
-    "char16_t",    "char32_t", "class",      "co_await",  "co_return", "co_yield",     "compl",
-    "concept",     "const",    "const_cast", "consteval", "constexpr", "constinit",    "continue",
-    "decltype",    "default",  "delete",     "do",        "double",    "dynamic_cast", "else",
-    "enum",        "explicit", "export",     "extern",    "false",     "float",        "for",
-    "friend",      "goto",     "if",         "inline",    "int",       "long",         "mutable",
-    "namespace",   "new",      "noexcept",   "not",       "not_eq",    "nullptr",      "operator",
-    "or",          "or_eq",    "private",    "protected", "public",    "register",     "reinterpret_cast",
-    "requires",    "return",   "short",      "signed",    "sizeof",    "static",       "static_assert",
-    "static_cast", "struct",   "switch",     "template",  "this",      "thread_local", "throw",
-    "true",        "try",      "typedef",    "typeid",    "typename",  "union",        "unsigned",
-    "using",       "virtual",  "void",       "volatile",  "wchar_t",   "while",        "xor",
-    "xor_eq"};
+constexpr std::string_view kKeywords =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
+    "char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
+    "constinit continue decltype default delete do double dynamic_cast else enum explicit export "
+    "extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq "
+    "nullptr operator or or_eq private protected public register reinterpret_cast requires return "
+    "short signed sizeof static static_assert static_cast struct switch template this thread_local "
+    "throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while "
+    "xor xor_eq ";
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 }  // namespace
+
+bool is_word_of(std::string_view list, std::string_view word) {
+  for (std::size_t at = list.find(word); at != std::string_view::npos; at = list.find(word, at + 1))
+    if (at > 0 && list[at - 1] == ' ' && list.substr(at + word.size()).starts_with(' ')) return !word.empty();
+  return false;
+}
 
 void add_declared_words(std::string_view text, std::set<std::string, std::less<>>& out) {
   int namespaces = 0, braces = 0, parentheses = 0;
@@ -60,9 +59,7 @@ void add_declared_words(std::string_view text, std::set<std::string, std::less<>
   }
 }
 
-bool is_keyword(std::string_view word) {
-  return std::find(std::begin(kKeywords), std::end(kKeywords), word) != std::end(kKeywords);
-}
+bool is_keyword(std::string_view word) { return is_word_of(kKeywords, word); }
 
 std::string Names::identifier(std::string_view wish) const {
   std::string out;

@@ -12,6 +12,15 @@ namespace tilewright::printer {
 bool is_keyword(std::string_view word);  // of C++
 // The words of a header outside of bodies and parameters: its functions, types and constants among them.
 void add_declared_words(std::string_view header, std::set<std::string, std::less<>>& words);
+// Those of all headers of a list.
+template <class Headers>
+std::set<std::string, std::less<>> declared_words(const Headers& headers) {
+  std::set<std::string, std::less<>> words;
+  for (const auto& header : headers) add_declared_words(header.text, words);
+  return words;
+}
+// Whether a word stands in a list with a space on either side of each.
+bool is_word_of(std::string_view list, std::string_view word);
 
 class Names {
  public:

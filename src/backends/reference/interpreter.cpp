@@ -64,42 +64,43 @@ void run_programs(Launch& launch, ThreadPool* pool) {
       grain);
 }
 
-}  // namespace
-
-Status run(const Kernel& kernel, const std::vector<ViewBinding>& views,
-           const std::vector<std::int64_t>& scalars, const Options& options) {
+// Runs all programs of a launch that `watch` has said who looks on at.
+Status run_watched(const Kernel& kernel, const std::vector<ViewBinding>& views,
+                   const std::vector<std::int64_t>& scalars, ThreadPool* pool,
+                   const std::function<void(Launch&)>& watch) {
   if (std::string problem = check_arguments(kernel, views, scalars); !problem.empty())
     return failure(Failure::Kind::invalid, fmt::format("kernel {}: {}", kernel.name, problem));
   Launch launch{.kernel = kernel,
                 .scalars = scalars,
                 .views = bind_views(kernel, views, scalars),
                 .grid = grid_extents(kernel, scalars)};
-  std::optional<Shadow> shadow;
-  if (options.checked) launch.shadow = &shadow.emplace(launch.views, views);
+  watch(launch);
   try {
-    run_programs(launch, options.pool);
+    run_programs(launch, pool);
   } catch (const Trap& trap) {
     return failure(Failure::Kind::invalid, trap.what());
   }
   return Unit{};
 }
 
+}  // namespace
+
+Status run(const Kernel& kernel, const std::vector<ViewBinding>& views,
+           const std::vector<std::int64_t>& scalars, const Options& options) {
+  std::optional<Shadow> shadow;
+  return run_watched(kernel, views, scalars, options.pool, [&](Launch& launch) {
+    if (options.checked) launch.shadow = &shadow.emplace(launch.views, views);
+  });
+}
+
 Result<ErrorBounds> run_with_bounds(const Kernel& kernel, const std::vector<ViewBinding>& views,
                                     const std::vector<std::int64_t>& scalars, const ErrorModel& model) {
-  if (std::string problem = check_arguments(kernel, views, scalars); !problem.empty())
-    return failure(Failure::Kind::invalid, fmt::format("kernel {}: {}", kernel.name, problem));
-  Launch launch{.kernel = kernel,
-                .scalars = scalars,
-                .views = bind_views(kernel, views, scalars),
-                .grid = grid_extents(kernel, scalars)};
-  BoundsTracker bounds(kernel, launch.views, views, model);
-  launch.bounds = &bounds;
-  try {
-    run_programs(launch, nullptr);
-  } catch (const Trap& trap) {
-    return failure(Failure::Kind::invalid, trap.what());
-  }
-  return bounds.finish();
+  std::optional<BoundsTracker> bounds;
+  const Status done = run_watched(kernel, views, scalars, nullptr, [&](Launch& launch) {
+    launch.bounds = &bounds.emplace(kernel, launch.views, views, model);
+  });
+  if (!done) return done.error();
+  return bounds->finish();
 }
 
 }  // namespace tilewright::reference

@@ -12,17 +12,14 @@ using tile::TileType;
 
 std::vector<BoundView> bind_views(const Kernel& kernel, const std::vector<ViewBinding>& bindings,
                                   const std::vector<std::int64_t>& scalars) {
-  const auto size = [&](const tile::Dim& d) {
-    return d.is_constant() ? d.value : scalars[static_cast<std::size_t>(d.scalar)];
-  };
   std::vector<BoundView> views;
   for (std::size_t v = 0; v < kernel.views.size(); ++v) {
     const tile::ViewParam& param = kernel.views[v];
     BoundView view{.param = &param,
                    .data = static_cast<char*>(bindings[v].data),
                    .element_bytes = static_cast<Index>(size_bytes(param.dtype))};
-    for (const tile::Dim& d : param.extents) view.extents.push_back(size(d));
-    for (const tile::Dim& d : param.strides) view.strides.push_back(size(d));
+    for (const tile::Dim& d : param.extents) view.extents.push_back(d.in(scalars.data()));
+    for (const tile::Dim& d : param.strides) view.strides.push_back(d.in(scalars.data()));
     views.push_back(std::move(view));
   }
   return views;
@@ -159,11 +156,7 @@ void gather(const Kernel& kernel, const Op& op, const BoundView& view, Values& v
   is_float(dtype) ? result.f.assign(size, op.number.f) : result.i.assign(size, op.number.i);
   for_each_indexed(kernel, op, view, values, [&](std::size_t n, Index offset) {
     const char* from = view.data + offset * view.element_bytes;
-    if (is_float(dtype)) {
-      result.f[n] = load_f64(from, dtype);
-    } else {
-      result.i[n] = load_i64(from, dtype);
-    }
+    is_float(dtype) ? void(result.f[n] = load_f64(from, dtype)) : void(result.i[n] = load_i64(from, dtype));
   });
 }
 
@@ -172,11 +165,7 @@ void scatter(const Kernel& kernel, const Op& op, const BoundView& view, const Va
   const DType dtype = view.param->dtype;
   for_each_indexed(kernel, op, view, values, [&](std::size_t n, Index offset) {
     char* to = view.data + offset * view.element_bytes;
-    if (is_float(dtype)) {
-      store_f64(to, dtype, value.f[n]);
-    } else {
-      store_i64(to, dtype, value.i[n]);
-    }
+    is_float(dtype) ? store_f64(to, dtype, value.f[n]) : store_i64(to, dtype, value.i[n]);
   });
 }
 

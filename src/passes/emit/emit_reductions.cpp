@@ -99,7 +99,7 @@ void Emitter::find_terms(const ReductionPass& pass) {
   }
 }
 
-// Behind the innermost loop.
+// Adds, behind the innermost loop, what it summed times what does not change in it.
 std::vector<Value> Emitter::add_scaled(const std::vector<Value>& before, const std::vector<Value>& sums) {
   s_.enter_body();
   std::vector<Value> out;
@@ -300,12 +300,19 @@ Value Emitter::change(const Change& c, const Moved& moved) {
   TW_CHECK(false, "no change has no value");
 }
 
+// Where the block's own exprs are made of the new end, too, it is written once.
 std::pair<Value, Value> Emitter::ends(const Change& c, const Moved& moved) {
   if (c.kind == Change::Kind::old_to_new) return moved.at(c.expr);
   const auto [before, after] = ends(*c.parts[0], moved);
   const Value bound = f_.computed(c.expr);
-  if (c.kind == Change::Kind::at_least) return {tile::max(before, bound), tile::max(after, bound)};
-  return {tile::min(before, bound), tile::min(after, bound)};
+  const auto clamp = [&](Value v) {
+    return c.kind == Change::Kind::at_least ? tile::max(v, bound) : tile::min(v, bound);
+  };
+  const Change& inner = *c.parts[0];
+  const auto known = f_.written(inner.kind == Change::Kind::old_to_new ? inner.expr : inner.clamped);
+  if (!known || known->id() != after.id()) return {clamp(before), clamp(after)};
+  if (!f_.written(c.clamped)) f_.set_in_body(c.clamped, clamp(after));
+  return {clamp(before), *f_.written(c.clamped)};
 }
 
 }  // namespace tilewright::passes

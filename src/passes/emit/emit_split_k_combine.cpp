@@ -13,7 +13,7 @@ Value Emitter::load_partial(int s, Value split) {
   const std::vector<SharedPart> parts = shared_parts(nest_);
   const auto part =
       std::find_if(parts.begin(), parts.end(), [&](const SharedPart& p) { return p.expr == s; });
-  const FrameValues::Access from = partial(*part, static_cast<int>(part - parts.begin()), split);
+  const Frame::Access from = partial(*part, static_cast<int>(part - parts.begin()), split);
   const bool rows = from.row_dim >= 0, columns = from.column_dim >= 0;
   tile::LoadOptions options{.dims = from.dims()};
   if (rows) options.shape.push_back(shape_.rows);

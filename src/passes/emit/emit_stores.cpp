@@ -13,9 +13,9 @@ using tile::Value;
 void Emitter::store(const ProgramOutput& o) {
   if (o.accumulate) return accumulate(o);
   const DType dtype = s_.graph.type(o.node).dtype;
-  const std::optional<FrameValues::Picked> placed = out_.placed(o.dynamic);
+  const std::optional<Frame::Picked> placed = out_.placed(o.dynamic);
   if (!o.offset.is_affine() || (!o.dynamic.empty() && !placed)) return scatter_output(o, dtype);
-  FrameValues::Access a =
+  Frame::Access a =
       out_.block_access({o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node), placed});
   Value v = k_.cast(out_.fit(out_.value(o.expr), a.row_dim >= 0, a.column_dim >= 0), dtype);
   const auto write = [&] { k_.store(a.view, a.starts, v, {.dims = a.dims(), .bounded = a.bounded}); };
@@ -79,7 +79,7 @@ void Emitter::store_epilogue_reductions() {
   const std::vector<int> all = epilogue_reductions_in_parts(nest_, shape_);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Expr& m = expr(all[i]);
-    FrameValues::Access to;
+    Frame::Access to;
     std::vector<Builder::SizeArg> extents;
     for (int v : nest_.parallel_variables())
       if (m.offset.depends_on(v)) {
@@ -88,11 +88,7 @@ void Emitter::store_epilogue_reductions() {
       }
     for (int v : nest_.parallel_variables()) {
       if (m.offset.depends_on(v)) continue;
-      if (v == shape_.row) to.row_dim = static_cast<int>(extents.size());
-      if (v == shape_.column) to.column_dim = static_cast<int>(extents.size());
-      to.bounded = to.bounded || (out_.is_tile(v) && out_.ragged(v));
-      extents.push_back(s_.extent(v));
-      to.starts.push_back(s_.start(v));
+      add_dim(v, to, extents);
     }
     std::vector<tile::Dim> strides(extents.size());
     Index step = 1;
@@ -107,14 +103,23 @@ void Emitter::store_epilogue_reductions() {
   }
 }
 
+// One more dimension of a view, which a variable walks.
+void Emitter::add_dim(int v, Frame::Access& to, std::vector<Builder::SizeArg>& extents) {
+  if (v == shape_.row) to.row_dim = static_cast<int>(extents.size());
+  if (v == shape_.column) to.column_dim = static_cast<int>(extents.size());
+  to.bounded = to.bounded || (out_.is_tile(v) && out_.ragged(v));
+  extents.push_back(s_.extent(v));
+  to.starts.push_back(s_.start(v));
+}
+
 Value Emitter::place_of_block(int v) {
   const auto place = places_.find(v);
   return place == places_.end() ? k_.literal_int(DType::i64, 0) : place->second;
 }
 
-FrameValues::Access Emitter::partial(const SharedPart& part, int temporary, Value split) {
+Frame::Access Emitter::partial(const SharedPart& part, int temporary, Value split) {
   const std::vector<int> variables = partial_variables(nest_, shape_, part.expr);
-  FrameValues::Access to;
+  Frame::Access to;
   Index step = 1;
   for (int v : variables) step *= s_.extent(v);
   std::vector<Builder::SizeArg> extents = {shape_.split_k};
@@ -122,12 +127,8 @@ FrameValues::Access Emitter::partial(const SharedPart& part, int temporary, Valu
   to.starts.push_back(split);
   for (int v : variables) {
     step /= s_.extent(v);
-    if (v == shape_.row) to.row_dim = static_cast<int>(extents.size());
-    if (v == shape_.column) to.column_dim = static_cast<int>(extents.size());
-    to.bounded = to.bounded || (out_.is_tile(v) && out_.ragged(v));
-    extents.push_back(s_.extent(v));
+    add_dim(v, to, extents);
     strides.push_back({step, -1});
-    to.starts.push_back(s_.start(v));
   }
   to.view = s_.view({-1, temporary, 0}, part.dtype, extents, strides, "partial");
   return to;
@@ -137,7 +138,7 @@ void Emitter::store_partials() {
   const std::vector<SharedPart> parts = shared_parts(nest_);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const int s = parts[i].expr;
-    const FrameValues::Access to = partial(parts[i], static_cast<int>(i), split_);
+    const Frame::Access to = partial(parts[i], static_cast<int>(i), split_);
     const Value mine = parts[i].extreme ? extremes_.at(s) : out_.value(s);
     Value v = out_.fit(mine, to.row_dim >= 0, to.column_dim >= 0);
     const auto write = [&] { k_.store(to.view, to.starts, v, {.dims = to.dims(), .bounded = to.bounded}); };

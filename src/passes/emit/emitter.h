@@ -157,7 +157,8 @@ class Emitter {
   void store_outputs_looped();
 
   // The place of one split's partial results.
-  FrameValues::Access partial(const SharedPart& part, int temporary, tile::Value split);
+  void add_dim(int v, Frame::Access& to, std::vector<tile::Builder::SizeArg>& extents);
+  Frame::Access partial(const SharedPart& part, int temporary, tile::Value split);
   tile::Value load_partial(int s, tile::Value split);
   void only_where(tile::Value condition, const std::function<void()>& write);
   void store_partials();

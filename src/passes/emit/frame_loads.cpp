@@ -7,58 +7,7 @@
 
 namespace tilewright::passes {
 
-using tile::Builder;
 using tile::Value;
-
-std::vector<int> FrameValues::Access::dims() const {
-  std::vector<int> out;
-  if (row_dim >= 0) out.push_back(row_dim);
-  if (column_dim >= 0) out.push_back(column_dim);
-  return out;
-}
-
-FrameValues::Access FrameValues::block_access(const Block& of) {
-  Access a;
-  BufferSource source = of.source;
-  std::vector<Builder::SizeArg> extents;
-  std::vector<tile::Dim> strides;
-  source.offset += of.offset.constant();
-  // What no axis of the tile walks is a scalar in any frame.
-  const auto stride_of = [&](int v) {
-    if (v < 0) return Index{0};
-    return of.pages && v == of.pages->variable ? of.pages->stride : of.offset.factor(v);
-  };
-  const bool matrix = of.matrix && (stride_of(frame_.row) != 0 || stride_of(frame_.column) != 0);
-  const int along = of.picked ? of.picked->along : -1;
-  if (of.picked && along < 0) {
-    extents.push_back(of.picked->extent);
-    strides.push_back({of.picked->stride, -1});
-    a.starts.push_back(of.picked->start);
-  }
-  for (int v = 0; v < static_cast<int>(s_.nest.extents.size()); ++v) {
-    const Index stride = stride_of(v);
-    const bool paged = of.pages && v == of.pages->variable;
-    if (stride == 0 && !(matrix && is_tile(v))) continue;
-    if (v == frame_.row) a.row_dim = static_cast<int>(extents.size());
-    if (v == frame_.column) a.column_dim = static_cast<int>(extents.size());
-    a.bounded = a.bounded || (is_tile(v) && ragged(v));
-    extents.push_back(paged ? of.pages->size : v == along ? of.picked->extent : s_.extent(v));
-    strides.push_back({stride, -1});
-    if (v == along)
-      a.starts.push_back(of.picked->start + s_.start(v));
-    else
-      a.starts.push_back(paged ? s_.start(v) % of.pages->size : s_.start(v));
-  }
-  for (int* dim : {&a.row_dim, &a.column_dim})
-    if (matrix && *dim < 0) {  // no variable: one row, or one column
-      *dim = static_cast<int>(extents.size());
-      extents.push_back(1);
-      strides.push_back({0, -1});
-      a.starts.push_back(Index{0});
-    }
-  a.view = s_.view(source, of.dtype, extents, strides, of.name);
-  return a;
-}
 
 std::optional<FrameValues::Picked> FrameValues::placed(const std::vector<std::pair<int, Index>>& dynamic) {
   Index unit = 0, reach = 1;
@@ -127,21 +76,6 @@ std::optional<Value> FrameValues::load_from_page(int s) {
 FrameValues& FrameValues::scalars() {
   if (!scalars_) scalars_ = std::make_unique<FrameValues>(s_, TileAxes{}, FrameLoops{true, -1});
   return *scalars_;
-}
-
-// Whether a load's offsets begin inside the buffer and only go forward: under a mask they may begin
-// elsewhere.
-bool FrameValues::begins_inside(const Expr& load) const {
-  for (int v = 0; v < static_cast<int>(s_.nest.extents.size()); ++v)
-    if (load.offset.factor(v) < 0) return false;
-  return load.offset.constant() >= 0 && load.offset.constant() < s_.buffer_elements(load.node);
-}
-
-// What lies closer along a tile's rows than along its columns is read as a tile of the other axes, and
-// turned.
-bool FrameValues::is_read_turned(Index row_stride, Index column_stride, DType dtype) const {
-  if (frame_.matrix) return row_stride == 1 && column_stride != 1;
-  return row_stride < column_stride && lie_close(row_stride, dtype);
 }
 
 // The frame of the other axes.
@@ -231,11 +165,6 @@ Value FrameValues::gather(const Expr& m) {
     mask = mask ? *mask & inside : inside;
   }
   return k_.gather(flat, {index}, {.mask = mask});
-}
-
-bool FrameValues::varies(Value v, int along) const {
-  const std::vector<Index>& shape = v.type().shape;
-  return !shape.empty() && shape[!frame_.has_rows || along == frame_.row ? 0 : 1] != 1;
 }
 
 }  // namespace tilewright::passes

@@ -14,13 +14,6 @@ namespace tilewright::passes {
 
 using tile::Value;
 
-bool FrameValues::ragged(int v) const {
-  // A reduced variable that no loop walks fills the tile.
-  if (v == loops_.reduced && !loops_.looped) return false;
-  if (s_.any_size && (loops_.looped || !s_.nest.reduced[static_cast<std::size_t>(v)])) return true;
-  return s_.extent(v) % block(v) != 0;
-}
-
 Value FrameValues::variable(int v) {
   if (!is_tile(v) || block(v) == 1) return s_.start(v);
   if (auto it = index_.find(v); it != index_.end() && is_there(it->second.body)) return it->second.value;
@@ -139,12 +132,6 @@ Value FrameValues::compute(int s) {
       return computed(m.operands[0]) * computed(m.operands[1]);
   }
   TW_CHECK(false, "a expr of no kind");
-}
-
-// Whether the tile holds two reduced variables.
-bool FrameValues::reduces_rows() const {
-  return !loops_.looped && frame_.has_rows && frame_.row >= 0 && loops_.reduced == frame_.column &&
-         s_.nest.reduced[static_cast<std::size_t>(frame_.row)];
 }
 
 // Reduces both axes along the rows first: what each row is multiplied by, as a group by its scale, is then
@@ -305,29 +292,6 @@ Value FrameValues::dot_operand(int s, DType operand_dtype) {
       v = tile::where(k_.broadcast(variable(walked) < s_.extent(walked), shape), v, 0.0);
   }
   return v;
-}
-
-Value FrameValues::full(Value v) {
-  if (!walks_tile()) return v;
-  std::vector<Index> shape = v.type().shape;
-  if (shape.empty()) shape.assign(frame_.has_rows ? 2 : 1, 1);
-  shape[static_cast<std::size_t>(reduced_axis())] = block(loops_.reduced);
-  if (reduces_rows()) shape[0] = frame_.rows;
-  return k_.broadcast(v, shape);
-}
-
-std::vector<Index> FrameValues::whole_shape() const {
-  if (frame_.has_rows) return {frame_.rows, frame_.columns};
-  if (frame_.column >= 0) return {frame_.columns};
-  return {};
-}
-
-Value FrameValues::fit(Value v, bool rows, bool columns) {
-  if (!frame_.has_rows) return columns ? k_.broadcast(v, {frame_.columns}) : k_.reshape(v, {});
-  if (rows && columns) return k_.broadcast(v, {frame_.rows, frame_.columns});
-  if (rows) return k_.reshape(k_.broadcast(v, {frame_.rows, 1}), {frame_.rows});
-  if (columns) return k_.reshape(k_.broadcast(v, {1, frame_.columns}), {frame_.columns});
-  return v.rank() == 0 ? v : k_.reshape(v, {});
 }
 
 }  // namespace tilewright::passes

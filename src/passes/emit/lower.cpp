@@ -101,9 +101,7 @@ LoopNest combine_nest(const LoopNest& nest, Index split_k, const std::vector<Sha
                 .level = expr.level};
       }
     } else {
-      for (int& o : expr.operands) o = exprs.at(o);
-      for (auto& [o, stride] : expr.dynamic) o = exprs.at(o);
-      if (expr.mask >= 0) expr.mask = exprs.at(expr.mask);
+      rename(expr, [&](int o) { return exprs.at(o); });
       expr.offset = substitute(expr.offset, by, combined.extents);
     }
     combined.exprs.push_back(expr);

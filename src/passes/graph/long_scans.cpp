@@ -132,11 +132,8 @@ ir::Graph with_scans_in_blocks(const ir::Graph& graph, const tile::Target& targe
   const auto is_long = [&](const ir::Node& n) {
     return n.op->kind == OpClass::scan && n.type.shape[static_cast<int>(n.attrs.integer("axis"))] > most(n);
   };
-  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_long)) return graph;
-  return replace_nodes(graph, [&](const ir::Node& n, const std::vector<Value>& operands) {
-    return is_long(n) ? std::optional(in_blocks(*n.op, operands[0], n.attrs.integer("axis"),
-                                                {most(n), target.shares_tiles(), 2 * target.units}))
-                      : std::nullopt;
+  return replace_nodes(graph, is_long, [&](const ir::Node& n, Value x) {
+    return in_blocks(*n.op, x, n.attrs.integer("axis"), {most(n), target.shares_tiles(), 2 * target.units});
   });
 }
 

@@ -104,11 +104,8 @@ ir::Graph with_sorts_in_runs(const ir::Graph& graph, const tile::Target& target)
     return n.op->kind == OpClass::argsort && n.type.shape[static_cast<int>(n.attrs.integer("axis"))] >
                                                  longest(target, graph.type(n.operands[0]));
   };
-  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_long)) return graph;
-  return replace_nodes(graph, [&](const ir::Node& n, const std::vector<Value>& operands) {
-    return is_long(n) ? std::optional(in_runs(operands[0], n.attrs.integer("axis"), ops::order_attr(n.attrs),
-                                              longest(target, operands[0].type())))
-                      : std::nullopt;
+  return replace_nodes(graph, is_long, [&](const ir::Node& n, Value x) {
+    return in_runs(x, n.attrs.integer("axis"), ops::order_attr(n.attrs), longest(target, x.type()));
   });
 }
 

@@ -5,6 +5,7 @@
 #include "ops/functions.h"
 #include "ops/rows.h"
 #include "ops/stored_rows.h"
+#include "passes/graph/made_of.h"
 #include "passes/graph/replace_nodes.h"
 
 #include <tilewright/perf/cost.h>
@@ -16,7 +17,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <vector>
 
@@ -119,17 +119,8 @@ double by_parts_us(const Sizes& s, const tile::MatrixUnit& unit, const tile::Mat
 
 // Whether a value was made of a product's result, by what a kernel computes between two products.
 bool comes_from_product(const Graph& graph, NodeId value) {
-  std::set<NodeId> seen;
-  std::vector<NodeId> left{value};
-  while (!left.empty() && seen.size() < kMostSeen) {
-    const NodeId id = left.back();
-    left.pop_back();
-    if (!seen.insert(id).second) continue;
-    const Node& n = graph.node(id);
-    if (n.op->kind == OpClass::matmul) return true;
-    left.insert(left.end(), n.operands.begin(), n.operands.end());
-  }
-  return false;
+  return is_made_of(graph, value, kMostSeen,
+                    [](const Node& n) { return n.op->kind == OpClass::matmul ? Look::found : Look::behind; });
 }
 
 class Writer {

@@ -3,6 +3,8 @@
 
 #include "ir/op.h"
 
+#include <algorithm>
+
 namespace tilewright::passes {
 
 ir::Graph replace_nodes(const ir::Graph& graph, const NodeReplacement& replacement) {
@@ -31,6 +33,14 @@ ir::Graph replace_nodes(const ir::Graph& graph, const NodeReplacement& replaceme
   }
   out.set_outputs(all_renamed(graph.outputs()));
   return out;
+}
+
+ir::Graph replace_nodes(const ir::Graph& graph, const std::function<bool(const ir::Node&)>& is_one,
+                        const std::function<ir::Value(const ir::Node&, ir::Value)>& replacement) {
+  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_one)) return graph;
+  return replace_nodes(graph, [&](const ir::Node& n, const std::vector<ir::Value>& operands) {
+    return is_one(n) ? std::optional(replacement(n, operands[0])) : std::nullopt;
+  });
 }
 
 }  // namespace tilewright::passes

@@ -202,7 +202,7 @@ Replacement sum_of_products(const Candidate& n) {
   for (int i : {1, 2})
     if (shape[rank - i] != product.shape()[inner_rank - i]) return {};
   const Value a = operand_of(product), b = operand_of(product, 1);
-  // Kept batch axes first, those that are summed beside the depth.
+  // Batch axes that are kept come first, those that are summed beside the depth.
   const auto deeper = [&](Value v, bool depth_last) {
     const Index rows = v.shape()[inner_rank - 2], columns = v.shape()[inner_rank - 1];
     std::vector<Index> split(shape.begin(), shape.end() - 2), perm, joined;

@@ -26,7 +26,8 @@ Replacement drop_with_gradient_of(const Candidate& n) {
   return {};
 }
 
-// Computed in float64 (int64) and rounded to the type that values of n.type are computed with.
+// The node's value, computed in float64 (int64) and rounded to the type that values of n.type are computed
+// with.
 Replacement fold_constants(const Candidate& n) {
   if (!is_pointwise(n) || n.x.empty()) return {};
   std::vector<ir::HostTensor> held;

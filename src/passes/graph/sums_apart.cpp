@@ -3,6 +3,7 @@
 
 #include "ops/functions.h"
 #include "ops/stored_rows.h"
+#include "passes/graph/made_of.h"
 #include "passes/graph/replace_nodes.h"
 #include "passes/graph/simplify_parts.h"
 
@@ -39,21 +40,11 @@ bool passes_on(const Node& n) {
 
 // Whether arithmetic makes a value from a product that may be computed again.
 bool is_made_of_product(const Graph& graph, NodeId value) {
-  std::set<NodeId> seen;
-  std::vector<NodeId> left{value};
-  while (!left.empty() && seen.size() < kMostPassed) {
-    const NodeId id = left.back();
-    left.pop_back();
-    if (!seen.insert(id).second) continue;
-    const Node& n = graph.node(id);
-    if (n.op->kind == OpClass::matmul) {
-      const Shape& a = graph.type(n.operands[0]).shape;
-      if (a[a.rank() - 1] <= kMostDepth) return true;
-    } else if (passes_on(n)) {
-      left.insert(left.end(), n.operands.begin(), n.operands.end());
-    }
-  }
-  return false;
+  return is_made_of(graph, value, kMostPassed, [&](const Node& n) {
+    if (n.op->kind != OpClass::matmul) return passes_on(n) ? Look::behind : Look::past;
+    const Shape& a = graph.type(n.operands[0]).shape;
+    return a[a.rank() - 1] <= kMostDepth ? Look::found : Look::past;
+  });
 }
 
 // Whether a value has its operand's elements, in other places or rounded: to fewer digits, but neither to

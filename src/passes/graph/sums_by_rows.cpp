@@ -2,11 +2,11 @@
 #include "passes/graph/sums_by_rows.h"
 
 #include "ir/op.h"
+#include "passes/graph/made_of.h"
 #include "passes/graph/replace_nodes.h"
 #include "passes/graph/simplify_parts.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 namespace tilewright::passes {
@@ -43,24 +43,17 @@ bool comes_from_reduction_of(const Shape& shape, const Graph& graph, NodeId id) 
 // The axes along which statistics are stretched into a value. The first statistics that pointwise steps lead
 // to decide.
 std::vector<Index> stretched_axes(const Graph& graph, NodeId value) {
-  std::set<NodeId> seen;
-  std::vector<NodeId> left{value};
-  while (!left.empty() && seen.size() < kMostSeen) {
-    const NodeId id = left.back();
-    left.pop_back();
-    if (!seen.insert(id).second) continue;
-    const Node& n = graph.node(id);
-    if (n.op->kind == OpClass::expand) {
-      const ir::Type& from = graph.type(n.operands[0]);
-      std::vector<Index> axes;
-      for (int axis = 0; axis < n.type.shape.rank(); ++axis)
-        if (from.shape[axis] == 1 && n.type.shape[axis] > 1) axes.push_back(axis);
-      if (comes_from_reduction_of(n.type.shape, graph, n.operands[0])) return axes;
-    } else if (n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast) {
-      left.insert(left.end(), n.operands.begin(), n.operands.end());
-    }
-  }
-  return {};
+  std::vector<Index> axes;
+  is_made_of(graph, value, kMostSeen, [&](const Node& n) {
+    if (n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast) return Look::behind;
+    if (n.op->kind != OpClass::expand || !comes_from_reduction_of(n.type.shape, graph, n.operands[0]))
+      return Look::past;
+    const Shape& from = graph.type(n.operands[0]).shape;
+    for (int axis = 0; axis < n.type.shape.rank(); ++axis)
+      if (from[axis] == 1 && n.type.shape[axis] > 1) axes.push_back(axis);
+    return Look::found;
+  });
+  return axes;
 }
 
 }  // namespace

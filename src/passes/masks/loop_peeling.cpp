@@ -279,7 +279,7 @@ class LoopSplitter {
     return is_of_programs(form) ? Scalar{form, form.is_constant() ? -1 : v} : Scalar{std::nullopt, v};
   }
 
-  // From the least to the largest a - b; nothing where it is not known.
+  // The range of a - b; nothing where it is not known.
   std::optional<tile::Range> difference(const Scalar& a, const Scalar& b) const {
     if (!a.form || !b.form) return std::nullopt;
     const std::optional<Affine> form = tile::add_scaled(*a.form, *b.form, -1);

@@ -91,7 +91,7 @@ bool can_reduce_in_epilogue(const LoopNest& nest) {
   if (!have_one_loop(nest)) return false;
   const DotAxes axes = dot_axes(nest);
   const std::vector<bool> held = held_variables(nest);
-  // Beside several sums a thread has registers for fewer rows of each.
+  // A thread that holds several sums has registers for fewer rows of each.
   const Index most_rows = nest.is_b2b() ? kMostHeld / 2 : kMostHeld;
   for (int v = 0; v < static_cast<int>(held.size()); ++v)
     if (held[at(v)] &&

@@ -169,12 +169,15 @@ bool needs_one_reduced_loop(const LoopNest& nest) {
   return nest.levels() > 1 || (nest.levels() > 0 && nest.stores_reduced_values());
 }
 
+// Whether it wants neither a whole row nor the place of an extreme.
+bool is_of_any_part(const Expr& s) {
+  return !takes_whole_row(s) && (s.kind != Expr::Kind::reduce || !finds_place(s.monoid));
+}
+
 // A tile has two axes, and what is not commutative is not reduced over both.
 bool can_be_held(const LoopNest& nest) {
   return nest.reduced_variables().size() == 2 && !nest.has_dots() &&
-         std::all_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
-           return !takes_whole_row(s) && (s.kind != Expr::Kind::reduce || !finds_place(s.monoid));
-         });
+         std::all_of(nest.exprs.begin(), nest.exprs.end(), is_of_any_part);
 }
 
 // One loop adds up what is computed of products, each of a whole block of the result: nothing else is left of
@@ -185,10 +188,8 @@ bool only_accumulates_scaled(const LoopNest& nest) {
   if (axes.m < 0 || axes.n < 0) return false;  // one row or column is no block of a result
   for (const ProgramOutput& o : nest.outputs)
     if (nest.is_stored_along_reduced(o) || o.accumulate) return false;
-  return std::all_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
-    return !takes_whole_row(s) && (s.kind != Expr::Kind::reduce || !finds_place(s.monoid)) &&
-           (!s.inner || s.scaled_accumulation);
-  });
+  return std::all_of(nest.exprs.begin(), nest.exprs.end(),
+                     [](const Expr& s) { return is_of_any_part(s) && (!s.inner || s.scaled_accumulation); });
 }
 
 // Dots inside the loop give blocks of rows × the variable it walks: their first operand stays, their second
@@ -385,6 +386,18 @@ std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Gr
   if (std::holds_alternative<LoopNest>(built)) return built;
   auto other = epilogue_reductions();
   return std::holds_alternative<LoopNest>(other) ? other : built;
+}
+
+void rename(Expr& expr, const std::function<int(int)>& name) {
+  for (int& o : expr.operands) o = name(o);
+  for (auto& [o, stride] : expr.dynamic) o = name(o);
+  if (expr.mask >= 0) expr.mask = name(expr.mask);
+}
+
+void rename(ProgramOutput& output, const std::function<int(int)>& name) {
+  output.expr = name(output.expr);
+  for (auto& [o, stride] : output.dynamic) o = name(o);
+  if (output.mask >= 0) output.mask = name(output.mask);
 }
 
 std::string to_string(const ir::Graph& graph, const LoopNest& nest) {

@@ -7,6 +7,7 @@
 #include "passes/nest/refusal.h"
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -83,6 +84,10 @@ struct ProgramOutput {
   bool accumulate = false;  // atomic_add onto zeros
   ir::NodeId keeps = -1;    // update_slice: what its buffer holds elsewhere
 };
+
+// What an expr or an output is made of, by the names of these exprs in another nest.
+void rename(Expr& expr, const std::function<int(int)>& name);
+void rename(ProgramOutput& output, const std::function<int(int)>& name);
 
 // The depth of an inner dot is in a tile as a whole up to this length. A longer one is walked in blocks; only
 // loops that reduce what the dot gives to epilogue reductions of its rows have one.

@@ -84,19 +84,22 @@ class Divider {
         const ChangePtr d = difference(m.operands[at(side)]);
         return d ? make(Kind::scaled, {d}, by) : nullptr;
       }
-    if (op == &ops::kMaximum || op == &ops::kMinimum) return clamped(m, op == &ops::kMaximum);
+    if (op == &ops::kMaximum || op == &ops::kMinimum) return clamped(s, op == &ops::kMaximum);
     return nullptr;
   }
 
   // What keeps a maximum of nothing finite. Both ends of a reduction's own change can be clamped, no others.
-  ChangePtr clamped(const Expr& m, bool from_below) const {
+  ChangePtr clamped(int s, bool from_below) const {
+    const Expr& m = expr(s);
     for (int side : {0, 1}) {
       const int bound = m.operands[at(1 - side)];
       if (moves_[at(bound)] || expr(bound).reduced) continue;
       const ChangePtr d = difference(m.operands[at(side)]);
       const bool ends =
           d && (d->kind == Kind::old_to_new || d->kind == Kind::at_least || d->kind == Kind::at_most);
-      if (ends) return make(from_below ? Kind::at_least : Kind::at_most, {d}, bound);
+      if (ends)
+        return std::make_shared<const Change>(
+            Change{from_below ? Kind::at_least : Kind::at_most, bound, {d}, s});
     }
     return nullptr;
   }

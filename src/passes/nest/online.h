@@ -32,6 +32,8 @@ struct Change {
   Kind kind = Kind::none;
   int expr = -1;
   std::vector<std::shared_ptr<const Change>> parts;
+  int clamped =
+      -1;  // at_least, at_most: the expr that the new end is a value of; equal changes may name others
   friend bool operator==(const Change& a, const Change& b);
 };
 using ChangePtr = std::shared_ptr<const Change>;

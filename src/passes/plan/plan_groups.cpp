@@ -147,8 +147,8 @@ class PlanWriter {
     in_place_.insert(whole);
   }
 
-  // Written by one kernel, element by element, to a buffer that is not the caller's, with this pitch of rows;
-  // 0: none.
+  // Whether one kernel writes it, element by element, to a buffer that is not the caller's, with this pitch
+  // of rows; 0: none.
   bool is_computed_for(NodeId id, Index pitch) const {
     const ir::Node& n = graph_.node(id);
     if ((ops::has_pitch(n) ? n.attrs.integer(ops::kPitch) : 0) != pitch) return false;

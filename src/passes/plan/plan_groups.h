@@ -30,7 +30,7 @@ struct Compiled {
   // Groups that could not be lowered, and why: each of their nodes has kernels of its own. Nothing but a
   // mistake in fusion makes one.
   std::vector<std::string> taken_apart;
-  // Beside plan.kernels: the same kernel with other tiles, where they were asked for and there are any.
+  // The kernels of plan.kernels with other tiles, of each those that were asked for and that there are.
   std::vector<std::vector<tile::Kernel>> variants;
   // Outputs that were to lie in inputs' memory (overwrite_inputs()).
   std::vector<Overwriting> overwriting;

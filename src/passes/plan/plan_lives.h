@@ -40,7 +40,8 @@ class PlanLives {
   Index bytes(int buffer) const;
   bool is_temporary(int buffer) const { return has_role(buffer, tile::PlanBuffer::Role::temporary); }
   bool is_input(int buffer) const { return has_role(buffer, tile::PlanBuffer::Role::input); }
-  // Written as a whole before anything reads it, so that launching its writers again gives its values again.
+  // Whether it is written as a whole before anything reads it, so that launching its writers again gives its
+  // values again.
   bool is_made_at_once(int buffer) const;
 
   // Bytes of temporaries during a step, most during any of these (both included), and where most of all are.

@@ -3,6 +3,7 @@
 
 #include "ops/rows.h"
 #include "passes/nest/loop_nest.h"
+#include "passes/store/materialize_parts.h"
 
 namespace tilewright::passes {
 
@@ -18,16 +19,10 @@ bool compares(const ir::Node& n) {
   return false;
 }
 
-// What views of one operand are views of.
-NodeId behind_views(const Graph& graph, NodeId id) {
-  while (is_inlined(graph.node(id)) && graph.node(id).operands.size() == 1) id = graph.node(id).operands[0];
-  return id;
-}
-
 // The value of which `id` is the largest or smallest, or -1.
 NodeId extreme_of(const Graph& graph, NodeId id) {
-  const ir::Node& n = graph.node(behind_views(graph, id));
-  return n.op == &ops::kMax || n.op == &ops::kMin ? behind_views(graph, n.operands[0]) : -1;
+  const ir::Node& n = graph.node(memory_of(graph, id));
+  return n.op == &ops::kMax || n.op == &ops::kMin ? memory_of(graph, n.operands[0]) : -1;
 }
 
 }  // namespace
@@ -40,7 +35,7 @@ std::set<NodeId> compared_with_extremes(const Graph& graph) {
     if (!live[static_cast<std::size_t>(id)] || !compares(n)) continue;
     for (std::size_t side : {0, 1}) {
       const NodeId of = extreme_of(graph, n.operands[side]);
-      if (of < 0 || of != behind_views(graph, n.operands[1 - side])) continue;
+      if (of < 0 || of != memory_of(graph, n.operands[1 - side])) continue;
       const ir::Node& value = graph.node(of);
       if (value.op->kind != OpClass::input && !is_inlined(value) && is_float(value.type.dtype))
         out.insert(of);

@@ -33,21 +33,18 @@ LoopNest unrolled(const LoopNest& nest, int v) {
   for (Index row = 0; row < nest.extents[at(v)]; ++row) {
     const auto by = [&](int u) { return u == v ? IndexExpr(row) : IndexExpr::variable(u < v ? u : u - 1); };
     std::vector<int> renamed = shared;
+    const auto by_name = [&](int s) { return renamed[at(s)]; };
     for (std::size_t s = 0; s < nest.exprs.size(); ++s) {
       if (renamed[s] >= 0) continue;
       Expr expr = nest.exprs[s];
-      for (int& o : expr.operands) o = renamed[at(o)];
-      for (auto& [o, stride] : expr.dynamic) o = renamed[at(o)];
-      if (expr.mask >= 0) expr.mask = renamed[at(expr.mask)];
+      rename(expr, by_name);
       expr.offset = substitute(expr.offset, by, out.extents);
       out.exprs.push_back(std::move(expr));
       renamed[s] = static_cast<int>(out.exprs.size()) - 1;
       if (!depends[s][at(v)]) shared[s] = renamed[s];
     }
     for (ProgramOutput o : nest.outputs) {
-      o.expr = renamed[at(o.expr)];
-      if (o.mask >= 0) o.mask = renamed[at(o.mask)];
-      for (auto& [expr, stride] : o.dynamic) expr = renamed[at(expr)];
+      rename(o, by_name);
       o.offset = substitute(o.offset, by, out.extents);
       out.outputs.push_back(std::move(o));
     }
@@ -77,6 +74,7 @@ LoopNest with_sums(const ir::Graph& graph, const LoopNest& nest) {
   LoopNest out = nest;
   out.exprs.clear();
   std::vector<int> renamed;
+  const auto by_name = [&](int s) { return renamed[at(s)]; };
   const auto push = [&](Expr expr) {
     out.exprs.push_back(std::move(expr));
     return static_cast<int>(out.exprs.size()) - 1;
@@ -92,9 +90,7 @@ LoopNest with_sums(const ir::Graph& graph, const LoopNest& nest) {
   };
   for (const Expr& s : nest.exprs) {
     Expr expr = s;
-    for (int& o : expr.operands) o = renamed[at(o)];
-    for (auto& [o, stride] : expr.dynamic) o = renamed[at(o)];
-    if (expr.mask >= 0) expr.mask = renamed[at(expr.mask)];
+    rename(expr, by_name);
     if (expr.kind != Expr::Kind::dot) {
       renamed.push_back(push(std::move(expr)));
       continue;
@@ -125,11 +121,7 @@ LoopNest with_sums(const ir::Graph& graph, const LoopNest& nest) {
     expr.dtype = sums;
     renamed.push_back(in_type(push(std::move(expr)), s.dtype));
   }
-  for (ProgramOutput& o : out.outputs) {
-    o.expr = renamed[at(o.expr)];
-    if (o.mask >= 0) o.mask = renamed[at(o.mask)];
-    for (auto& [expr, stride] : o.dynamic) expr = renamed[at(expr)];
-  }
+  for (ProgramOutput& o : out.outputs) rename(o, by_name);
   return out;
 }
 
@@ -218,11 +210,10 @@ std::optional<LoopNest> with_flat_sums(const ir::Graph& graph, const LoopNest& n
   out.reduced[at(depth)] = true;
   out.exprs.clear();
   std::vector<int> renamed;
+  const auto by_name = [&](int s) { return renamed[at(s)]; };
   for (std::size_t s = 0; s < nest.exprs.size(); ++s) {
     Expr expr = nest.exprs[s];
-    for (int& o : expr.operands) o = renamed[at(o)];
-    for (auto& [o, stride] : expr.dynamic) o = renamed[at(o)];
-    if (expr.mask >= 0) expr.mask = renamed[at(expr.mask)];
+    rename(expr, by_name);
     expr.reduced = expr.reduced || expr.offset.depends_on(depth);
     for (int o : expr.operands) expr.reduced = expr.reduced || out.exprs[at(o)].reduced;
     if (expr.kind == Expr::Kind::reduce) expr.reduced = false;
@@ -243,11 +234,7 @@ std::optional<LoopNest> with_flat_sums(const ir::Graph& graph, const LoopNest& n
     out.exprs.push_back(std::move(expr));
     renamed.push_back(static_cast<int>(out.exprs.size()) - 1);
   }
-  for (ProgramOutput& o : out.outputs) {
-    o.expr = renamed[at(o.expr)];
-    if (o.mask >= 0) o.mask = renamed[at(o.mask)];
-    for (auto& [expr, stride] : o.dynamic) expr = renamed[at(expr)];
-  }
+  for (ProgramOutput& o : out.outputs) rename(o, by_name);
   return out;
 }
 

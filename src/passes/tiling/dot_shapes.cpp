@@ -16,8 +16,8 @@ namespace tilewright::passes {
 
 namespace {
 
-// Read as blocks: one step of 1 and others as the rules want them. A page's dimension is picked by a table, a
-// group's matrix by its index.
+// Whether a load reads blocks: one step is 1, and others are as the rules want them. A page's dimension is
+// picked by a table, a group's matrix by its index.
 bool is_read_in_blocks(const LoopNest& nest, const Expr& s, const tile::BlockRules& rules) {
   const Index bytes = static_cast<Index>(size_bytes(s.dtype));
   if (s.kind != Expr::Kind::load || !rules.takes_start(s.offset.constant() * bytes)) return false;

@@ -73,7 +73,7 @@ LoopNest finishing_program(const LoopNest& nest, const TileShape& shape, const I
     const std::vector<bool> parts = made_above_epilogue_reductions(nest, o);
     for (std::size_t s = 0; s < needed.size(); ++s) needed[s] = needed[s] || parts[s];
   }
-  const auto rename = [&](int v) { return IndexExpr::variable(renamed.at(v)); };
+  const auto by_name = [&](int v) { return IndexExpr::variable(renamed.at(v)); };
   std::map<int, int> exprs;
   for (std::size_t s = 0; s < needed.size(); ++s) {
     if (!needed[s]) continue;
@@ -90,10 +90,8 @@ LoopNest finishing_program(const LoopNest& nest, const TileShape& shape, const I
       expr.operands = {static_cast<int>(out.exprs.size()) - 1};
       expr.offset = 0;
     } else {
-      for (int& o : expr.operands) o = exprs.at(o);
-      for (auto& [o, stride] : expr.dynamic) o = exprs.at(o);
-      if (expr.mask >= 0) expr.mask = exprs.at(expr.mask);
-      expr.offset = substitute(expr.offset, rename, out.extents);
+      rename(expr, [&](int o) { return exprs.at(o); });
+      expr.offset = substitute(expr.offset, by_name, out.extents);
     }
     out.exprs.push_back(std::move(expr));
     exprs[static_cast<int>(s)] = static_cast<int>(out.exprs.size()) - 1;
@@ -101,7 +99,7 @@ LoopNest finishing_program(const LoopNest& nest, const TileShape& shape, const I
   for (ProgramOutput o : nest.outputs) {
     if (std::find(stored.begin(), stored.end(), o.expr) == stored.end()) continue;
     o.expr = exprs.at(o.expr);
-    o.offset = substitute(o.offset, rename, out.extents);
+    o.offset = substitute(o.offset, by_name, out.extents);
     out.outputs.push_back(std::move(o));
   }
   return out;

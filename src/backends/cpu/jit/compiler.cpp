@@ -104,7 +104,7 @@ std::vector<std::string> frontend_arguments(const CompileOptions& options) {
   arguments.push_back(options.effort == Effort::none ? "-O0" : "-O3");
   arguments.push_back("-disable-llvm-passes");  // ours follow: see passes_of
   if (options.instantiate) arguments.push_back("-fpch-instantiate-templates");
-  arguments.push_back(options.fast_contract ? "-ffp-contract=fast-honor-pragmas" : "-ffp-contract=off");
+  arguments.push_back("-ffp-contract=off");  // only what the text writes as an fma is one
   if (options.precompiled != nullptr) arguments.insert(arguments.end(), {"-include-pch", kPrecompiledPath});
   arguments.push_back(options.source_name);
   return arguments;

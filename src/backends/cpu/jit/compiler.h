@@ -32,9 +32,6 @@ struct CompileOptions {
   const Precompiled* precompiled = nullptr;
   // precompile() instantiates the templates that the text uses, which each source did else.
   bool instantiate = false;
-  // Lets the compiler contract a*b+c across statements; `#pragma clang fp contract(off)` in the text still
-  // wins. Off: only what the text writes as an fma is one.
-  bool fast_contract = false;
   Effort effort = Effort::kernel;
   // What the source is called in messages before its first #line.
   std::string source_name = "kernel.cpp";

@@ -90,7 +90,7 @@ std::string LoopBody::load_text(int i, int copy, Pass& pass) {
 void LoopBody::print_store(int i, Pass& pass) {
   const Node& n = node(i);
   const bool to_buffer = instr(i).kind != Instr::Kind::effect;
-  // Beyond a buffer's last element there is room for the rest of the vector.
+  // A buffer has room for the rest of a vector beyond its last element.
   Pass unmasked = pass;
   const bool whole = to_buffer && n.access.stride[shape_.vec].is(1);
   if (whole) unmasked.masked = false;

@@ -27,19 +27,6 @@ LoopState::LoopState(KernelText& kernel, LoopPart loop_part, RowWalk row_walk)
   }
 }
 
-LoopParts::LoopParts(LoopState& s)
-    : k_(s.k),
-      part_(s.part),
-      shape_(s.shape),
-      nodes_(s.nodes),
-      vec_count_(s.vec_count),
-      other_count_(s.other_count),
-      walk_(s.walk),
-      is_ragged_(s.is_ragged),
-      has_vectors_(s.has_vectors),
-      vec_(s.vec),
-      row_(s.row) {}
-
 DType LoopParts::dtype_of(const printer::Ref& ref) const {
   return k_.kernel.type(ref.is_scalar() ? ref.scalar : instr(ref.instr).value).dtype;
 }

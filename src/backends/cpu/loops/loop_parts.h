@@ -71,13 +71,15 @@ struct LoopState {
 };
 
 class LoopParts {
+  LoopState& state_;
+
  protected:
   using Instr = printer::Instr;
   using Node = LoopNode;
   using Window = LoopWindow;
   using Pass = LoopPass;
 
-  explicit LoopParts(LoopState& s);
+  explicit LoopParts(LoopState& s) : state_(s) {}
 
   LoopNode& node(int i) { return nodes_[static_cast<std::size_t>(i)]; }
   const LoopNode& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
@@ -108,17 +110,17 @@ class LoopParts {
   std::string count_mask(Pass& pass);
   Amount row_element(const Node& n) const;
 
-  KernelText& k_;
-  LoopPart& part_;
-  LoopShape& shape_;
-  std::vector<LoopNode>& nodes_;
-  Amount& vec_count_;
-  Amount& other_count_;
-  RowWalk& walk_;
-  bool& is_ragged_;
-  bool& has_vectors_;
-  std::string& vec_;
-  std::string& row_;
+  KernelText& k_ = state_.k;
+  LoopPart& part_ = state_.part;
+  LoopShape& shape_ = state_.shape;
+  std::vector<LoopNode>& nodes_ = state_.nodes;
+  Amount& vec_count_ = state_.vec_count;
+  Amount& other_count_ = state_.other_count;
+  RowWalk& walk_ = state_.walk;
+  bool& is_ragged_ = state_.is_ragged;
+  bool& has_vectors_ = state_.has_vectors;
+  std::string& vec_ = state_.vec;
+  std::string& row_ = state_.row;
 };
 
 }  // namespace tilewright::cpu

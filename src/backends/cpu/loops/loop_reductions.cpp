@@ -247,7 +247,7 @@ void LoopReductions::print_scan(int i, Pass& pass) {
   const Instr& instr = this->instr(i);
   Node& n = node(i);
   const Monoid monoid = instr.op->monoid;
-  // Beyond a buffer's last element there is room for the rest of the vector.
+  // A buffer has room for the rest of a vector beyond its last element.
   Pass unmasked{.copies = pass.copies, .index = pass.index};
   Pass& into = n.access.stride[shape_.vec].is(1) ? unmasked : pass;
   if (shape_.vec_outside) {

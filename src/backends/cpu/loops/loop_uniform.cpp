@@ -57,12 +57,8 @@ std::string LoopUniform::uniform_text(int i) {
     case OpKind::gather: {
       const tile::Op& op = *instr.op;
       const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(op.param)];
-      std::vector<Amount> indices;
-      indices.reserve(view.extents.size());
-      for (std::size_t d = 0; d < view.extents.size(); ++d)
-        indices.push_back(amount_of(expressions_.term(instr.operands[d], 0, none)));
-      std::string element = read_element(view.dtype, k_.views[static_cast<std::size_t>(op.param)],
-                                         element_offset(k_, view, indices));
+      std::string element =
+          read_element(view.dtype, k_.views[static_cast<std::size_t>(op.param)], indexed_offset(instr, 0));
       if (!op.masked) return element;
       return fmt::format("{} ? {} : {}", expressions_.term(instr.operands.back(), 0, none).text, element,
                          literal(view.dtype, op.number));
@@ -75,6 +71,17 @@ std::string LoopUniform::uniform_text(int i) {
       return apply_text(k_, *instr.op, operands).text;
     }
   }
+}
+
+// Where an access lies in its view whose indices are the operands from `first` on.
+Amount LoopUniform::indexed_offset(const Instr& instr, std::size_t first) {
+  const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(instr.op->param)];
+  Pass none;
+  std::vector<Amount> indices;
+  indices.reserve(view.extents.size());
+  for (std::size_t d = 0; d < view.extents.size(); ++d)
+    indices.push_back(amount_of(expressions_.term(instr.operands[first + d], 0, none)));
+  return element_offset(k_, view, indices);
 }
 
 void LoopUniform::print_uniform_effects() {
@@ -95,13 +102,9 @@ void LoopUniform::print_uniform_effect(int i) {
     statement = write_element(n.access.dtype, n.base, row_element(n), value.text);
   } else {
     const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(op.param)];
-    std::vector<Amount> indices;
-    indices.reserve(view.extents.size());
-    for (std::size_t d = 0; d < view.extents.size(); ++d)
-      indices.push_back(amount_of(expressions_.term(instr.operands[1 + d], 0, none)));
     if (op.masked) conditions.push_back(expressions_.term(instr.operands.back(), 0, none).text);
     const std::string& base = k_.views[static_cast<std::size_t>(op.param)];
-    const Amount offset = element_offset(k_, view, indices);
+    const Amount offset = indexed_offset(instr, 1);
     if (op.kind == OpKind::atomic_add) k_.include("tw_cpu/strided.h");
     statement = op.kind == OpKind::scatter ? write_element(view.dtype, base, offset, value.text)
                                            : fmt::format("atomic_add({} + {}, {}({}));", base, offset.str(),

@@ -16,6 +16,7 @@ class LoopUniform : LoopParts {
  private:
   std::string uniform_text(int i);
   void print_uniform_effect(int i);
+  Amount indexed_offset(const printer::Instr& instr, std::size_t first);
 
   LoopExpressions& expressions_;
   LoopReductions& reductions_;

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <set>
 
@@ -23,18 +22,8 @@ namespace {
 constexpr std::size_t kLineWidth = 110;
 
 // Parameters of the printed functions, and the coordinates of a program.
-constexpr std::string_view kPrinted[] = {
-    "tw", "views", "scalars", "begin", "end", "scratch", "program", "p0", "p1",  "p2",  "i",   "r",
-    "c",  "f32",   "f64",     "i8",    "i16", "i32",     "i64",     "u8", "u16", "u32", "u64", "vmask"};
-
-const std::set<std::string, std::less<>>& declared_words() {
-  static const std::set<std::string, std::less<>> words = [] {
-    std::set<std::string, std::less<>> out;
-    for (const DeviceHeader& header : device_headers()) printer::add_declared_words(header.text, out);
-    return out;
-  }();
-  return words;
-}
+constexpr std::string_view kPrinted =
+    " tw views scalars begin end scratch program p0 p1 p2 i r c f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 vmask ";
 
 struct TypeRow {
   DType dtype;
@@ -85,8 +74,8 @@ void Code::declare(std::string_view type, const std::vector<std::string>& declar
 }
 
 bool is_reserved(std::string_view name) {
-  return std::find(std::begin(kPrinted), std::end(kPrinted), name) != std::end(kPrinted) ||
-         declared_words().count(name) > 0;
+  static const std::set<std::string, std::less<>> declared = printer::declared_words(device_headers());
+  return printer::is_word_of(kPrinted, name) || declared.count(name) > 0;
 }
 
 std::string_view memory_type(DType dtype) { return row(dtype).memory; }

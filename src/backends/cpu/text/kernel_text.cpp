@@ -51,7 +51,7 @@ KernelText::KernelText(const tile::Kernel& k, const tile::Schedule& s, int vecto
       lanes(vector_lanes),
       in_place(dot_operands_in_place(k)),
       plan(printer::plan_loops(k, {.keep_above_flops = kKeepAboveFlops,
-                                   .keep_lines_above_flops = kKeepAboveFlops,
+                                   .lines = {.above_flops = kKeepAboveFlops},
                                    .dots_start_from_zeros = true,
                                    .read_in_place = in_place})),
       affine(k, tile::known_statically(k)),

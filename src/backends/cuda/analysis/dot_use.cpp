@@ -106,7 +106,7 @@ LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule, const Do
   policy.read_in_place = dots.b2b->in_place;
   policy.keep_above_flops = std::min(policy.keep_above_flops, kKeptFlops);
   policy.keep_unscaled = true;
-  policy.keep_rows = !dots.b2b->scaled_accumulation();
+  policy.lines.several_readers = !dots.b2b->scaled_accumulation();
   policy.load_before_dots = dots.b2b->scaled_accumulation();
   LoopPlan plan = printer::plan_loops(kernel, policy);
   // mma.sync adds to what is there; ptxas finds its zeros.

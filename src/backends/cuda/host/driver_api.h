@@ -69,7 +69,6 @@ enum FunctionAttribute : int {
   kFunctionConstSizeBytes = 2,
   kFunctionLocalSizeBytes = 3,
   kFunctionNumRegs = 4,
-  kFunctionBinaryVersion = 6,
   kFunctionMaxDynamicSharedSizeBytes = 8,
   kFunctionNonPortableClusterSizeAllowed = 14,
 };

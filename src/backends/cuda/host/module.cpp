@@ -11,8 +11,7 @@ Result<FunctionAttributes> Function::attributes() const {
       {&out.registers, api::kFunctionNumRegs},
       {&out.local_bytes, api::kFunctionLocalSizeBytes},
       {&out.static_shared_bytes, api::kFunctionSharedSizeBytes},
-      {&out.max_threads, api::kFunctionMaxThreadsPerBlock},
-      {&out.binary_version, api::kFunctionBinaryVersion}};
+      {&out.max_threads, api::kFunctionMaxThreadsPerBlock}};
   for (const auto& [value, which] : wanted) {
     const auto result = driver_->func_get_attribute(value, which, function_);
     if (auto status = check(*driver_, result, "cuFuncGetAttribute"); !status) return status.error();

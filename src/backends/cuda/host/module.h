@@ -15,7 +15,6 @@ struct FunctionAttributes {
   int local_bytes = 0;          // a thread: stack and spills; anything above 0 costs memory traffic
   int static_shared_bytes = 0;  // a block
   int max_threads = 0;          // a block, as limited by registers and launch bounds
-  int binary_version = 0;       // 90 for sm_90
   friend bool operator==(const FunctionAttributes&, const FunctionAttributes&) = default;
 };
 

@@ -174,7 +174,6 @@ Result<Binary> Nvrtc::compile(const std::string& source, const NvrtcOptions& opt
   binary.parsed = parse_compile_log(*log);
   binary.log = std::move(*log);
   binary.cubin = std::move(*cubin);
-  binary.nvrtc_version = state_->version;
   binary.arch = options.arch;
   binary.compile_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

@@ -35,7 +35,6 @@ struct Binary {
   std::string cubin;
   std::string log;
   CompileLog parsed;  // slow-code warnings (C75xx), registers and spills of each kernel
-  std::string nvrtc_version;
   Arch arch;
   double compile_ms = 0;
 };

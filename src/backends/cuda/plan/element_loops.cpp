@@ -125,7 +125,7 @@ class ElementLoopPlanner {
     if (to.part == Part::one || same_spread(layouts_, place_of(v), to)) return Unit{};
     if (layouts_.is_packed()) return refusal("programs side by side: values stay in their threads");
     if (shares_rows(schedule_)) return refusal("cluster: values stay in the blocks that have their rows");
-    // Beside a warpgroup that fetches there is room for what stands along one axis of a tile.
+    // The blocks that a warpgroup fetches leave room for what stands along one axis of a tile, no more.
     const tile::TileType& type = kernel_.type(v);
     if (wgmma() && long_axes(type.shape).size() > 1) return refusal("wgmma: a tile changes its layout");
     exchange(type.size() * static_cast<Index>(size_bytes(type.dtype)));

@@ -18,7 +18,7 @@ Status check_kind(const tile::Kernel& kernel, const tile::WgmmaB2b& kind, CudaPl
 Status check_kind(const tile::Kernel& kernel, const tile::WgmmaScaled& kind, CudaPlan& plan);
 Status check_kind(const tile::Kernel& kernel, const tile::LibraryCall& kind, CudaPlan& plan);
 
-// Behind it, when it is known how much the threads exchange.
+// Places in shared memory are given after check_kind(), when it is known how much the threads exchange.
 Status place_blocks(const tile::CpuLoops& kind, CudaPlan& plan);
 Status place_blocks(const tile::ElementLoops& kind, CudaPlan& plan);
 Status place_blocks(const tile::MmaDot& kind, CudaPlan& plan);

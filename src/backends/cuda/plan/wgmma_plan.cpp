@@ -112,8 +112,8 @@ Index place_operands(const TensorDot& dot, const CudaPlan& plan) {
   return stages(plan.schedule) * (dot.a.bytes() + dot.b.bytes()) + kSwizzleBytes;
 }
 
-// Behind the operands' blocks results that wait to be stored, and what warps that multiply exchange of each
-// tile that is under way.
+// Places, behind the operands' blocks, for results that wait to be stored, and for what warps that multiply
+// exchange of each tile that is under way.
 Status place_behind(Index blocks, CudaPlan& plan) {
   const tile::Schedule& s = plan.schedule;
   if (plan.elements.warps_meet) return refusal("wgmma: threads exchange values");

@@ -21,6 +21,21 @@ std::string join_conditions(std::initializer_list<std::string> all) {
   return text;
 }
 
+std::pair<std::string, std::string> Bounds::inside(const std::string& col, int vector,
+                                                   const std::string& guard) const {
+  const std::string end = cols ? fmt::format("{} - {}", end_col, col) : integer(vector);
+  return {first_col.empty() ? "0" : fmt::format("{} - {}", first_col, col),
+          guard.empty() ? end : fmt::format("{} ? {} : 0", guard, end)};
+}
+
+std::string Address::place(const TileFrame& frame, Part part) const {
+  std::string text = base;
+  if ((part == Part::all || part == Part::rows) && frame.row_steps() > 1) text += " + " + row_term;
+  if ((part == Part::all || part == Part::cols) && frame.col_steps() > 1)
+    text += " + " + (printer::IndexText("c") * col_step).str();
+  return text;
+}
+
 std::string between(const std::string& index, const std::string& first, const std::string& end) {
   const std::string below = fmt::format("{} < {}", index, end);
   return first.empty() ? below : fmt::format("{} >= {} && {}", index, first, below);

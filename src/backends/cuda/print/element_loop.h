@@ -12,6 +12,7 @@
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tilewright::cuda {
@@ -41,14 +42,19 @@ struct Bounds {
   bool whole = true;                // column vectors are in or out as a whole
   std::string first_row, end_row, first_col, end_col;
   std::string uniform;  // condition on the other dimensions; empty: none
+  // The first element that is inside, of a vector at column `col`, and the first one behind the last that is;
+  // none is where `guard` does not hold.
+  std::pair<std::string, std::string> inside(const std::string& col, int vector,
+                                             const std::string& guard) const;
 };
 
 struct Address {
-  std::string base;             // pointer variable of this thread
-  std::string row_term;         // elements from r = 0 to r
-  printer::IndexText col_step;  // elements from one c to the next
-  std::string element_step;     // "" when contiguous
-  std::string waiting;          // of rows that threads store in pieces: what of a piece waits for the next
+  std::string base;                                            // pointer variable of this thread
+  std::string row_term;                                        // elements from r = 0 to r
+  printer::IndexText col_step;                                 // elements from one c to the next
+  std::string element_step;                                    // "" when contiguous
+  std::string place(const TileFrame& frame, Part part) const;  // of what stands at r, c
+  std::string waiting;  // of rows that threads store in pieces: what of a piece waits for the next
 };
 
 // A factor of the products that a row's sum is made of: the f32 that they multiply, and the instruction

@@ -329,8 +329,8 @@ TypedText ElementPrinter::operand(PrintedLoop& loop, const printer::Ref& ref) {
 // A mask that holds in some of the rounds that share the text.
 void ElementPrinter::guard_known_mask(const Op& op, std::vector<TypedText>& operands) const {
   if (!known_masks_) return;
-  const auto known = known_masks_->find(&op);
-  if (known == known_masks_->end()) return;
+  const auto known = known_masks_->left.find(&op);
+  if (known == known_masks_->left.end()) return;
   TypedText& test =
       operands[op.prim == tile::Prim::select ? 0U : static_cast<std::size_t>(1 - known->second)];
   test.text = fmt::format("!masked || {}", wrapped_below(test, Binding::equality));

@@ -209,7 +209,7 @@ std::string ExchangePrinter::thread_of_program() const {
   return is_pingpong(schedule_) ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
 }
 
-// Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
+// The threads that exchange where a warpgroup fetches: those that multiply, among themselves.
 std::string ExchangePrinter::exchanging_threads() const {
   if (!is_wgmma(schedule_)) return "";
   return is_pingpong(schedule_) ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);

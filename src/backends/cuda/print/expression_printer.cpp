@@ -233,6 +233,19 @@ printer::IndexText ExpressionPrinter::view_offset(int view, const std::vector<Ty
   return offset;
 }
 
+std::string ExpressionPrinter::inside(const Access& access, const std::vector<bool>& apart) {
+  std::string condition;
+  for (int dim = 0; dim < access.rank(); ++dim) {
+    if (!apart.empty() && apart[static_cast<std::size_t>(dim)]) continue;
+    const std::string start = wrapped(scalar(access.start(dim)));
+    if (access.checked_below(dim)) condition = join_conditions({condition, fmt::format("{} >= 0", start)});
+    if (access.checked_above(dim))
+      condition =
+          join_conditions({condition, fmt::format("{} < {}", start, dim_text(access.extent(dim)).str())});
+  }
+  return condition;
+}
+
 TypedText ExpressionPrinter::scalar_load(const Op& op) {
   need("memory");
   const Access access(kernel_, ranges_, op);
@@ -241,13 +254,7 @@ TypedText ExpressionPrinter::scalar_load(const Op& op) {
   TypedText e{fmt::format("load<1{}>({} + {}).v[0]", load_cache(op), names_.view(access.op().param), offset),
               compute_dtype(dtype), 0, Binding::prefix};
   if (is_narrow_float(dtype)) e = {fmt::format("to_f32({})", e.text), e.type, 0, Binding::call};
-  std::string guard;
-  for (int dim = 0; dim < access.rank(); ++dim) {
-    const std::string start = wrapped(scalar(access.start(dim)));
-    if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
-    if (access.checked_above(dim))
-      guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)).str())});
-  }
+  const std::string guard = inside(access);
   if (guard.empty()) return e;
   return {fmt::format("{} ? {} : {}", guard, e.text, literal(dtype, op.number)), e.type, 0, Binding::choice};
 }

@@ -28,6 +28,8 @@ class ExpressionPrinter : PrinterState {
   // --- places in views
   TypedText scalar_load(const tile::Op& op);
   IndexText base_offset(const Access& access);
+  // The condition that an access begins inside its view, but for the dimensions `apart`; empty: it does.
+  std::string inside(const Access& access, const std::vector<bool>& apart = {});
   IndexText stride_text(const Access& access, int dim);
   IndexText dim_text(const tile::Dim& dim);
   IndexText view_offset(int view, const std::vector<TypedText>& indices);

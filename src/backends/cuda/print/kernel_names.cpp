@@ -3,8 +3,6 @@
 
 #include "backends/cuda/nvrtc/device_headers.h"
 
-#include <algorithm>
-#include <iterator>
 #include <set>
 
 namespace tilewright::cuda {
@@ -12,77 +10,18 @@ namespace tilewright::cuda {
 namespace {
 
 // Names that printed code gives to what is no value: coordinates, pipelines and turns, the types of blocks.
-constexpr std::string_view kPrinted[] = {"t",
-                                         "g",
-                                         "r",
-                                         "c",
-                                         "v",
-                                         "wide",
-                                         "part",
-                                         "panel",
-                                         "block",
-                                         "half",
-                                         "quad",
-                                         "group",
-                                         "layout",
-                                         "turn",
-                                         "pipeline",
-                                         "full",
-                                         "rank",
-                                         "A",
-                                         "B",
-                                         "a_blocks",
-                                         "b_blocks",
-                                         "parts",
-                                         "next",
-                                         "hop",
-                                         "first",
-                                         "passed",
-                                         "store_stages",
-                                         "step",
-                                         "program",
-                                         "wave",
-                                         "fetch_program",
-                                         "begins",
-                                         "masked",
-                                         "kExchanged",
-                                         "kExchange",
-                                         "at",
-                                         "tw",
-                                         "threadIdx",
-                                         "blockIdx",
-                                         "gridDim",
-                                         "blockDim",
-                                         "u8",
-                                         "i8",
-                                         "u16",
-                                         "i16",
-                                         "u32",
-                                         "i32",
-                                         "u64",
-                                         "i64",
-                                         "f32",
-                                         "f64",
-                                         "bf16",
-                                         "f16",
-                                         "f8e4m3",
-                                         "f8e5m2"};
-
-const std::set<std::string, std::less<>>& declared_words() {
-  static const std::set<std::string, std::less<>> words = [] {
-    std::set<std::string, std::less<>> out;
-    for (const DeviceHeader& header : device_headers()) printer::add_declared_words(header.text, out);
-    return out;
-  }();
-  return words;
-}
+constexpr std::string_view kPrinted =
+    " t g r c v wide part panel block half quad group layout turn pipeline full rank A B a_blocks "
+    "b_blocks parts next hop first passed store_stages step program wave fetch_program begins "
+    "masked kExchanged kExchange at tw threadIdx blockIdx gridDim blockDim u8 i8 u16 i16 u32 i32 "
+    "u64 i64 f32 f64 bf16 f16 f8e4m3 f8e5m2 ";
 
 }  // namespace
 
 bool is_reserved(std::string_view name) {
   if (name.starts_with("program_") || name.starts_with("grid_")) return true;  // and an axis
-  return std::find(std::begin(kPrinted), std::end(kPrinted), name) != std::end(kPrinted) ||
-         declared_words().count(name) > 0;
+  static const std::set<std::string, std::less<>> declared = printer::declared_words(device_headers());
+  return printer::is_word_of(kPrinted, name) || declared.count(name) > 0;
 }
 
 KernelNames::KernelNames(const tile::Kernel& kernel, const printer::LoopPlan& loops)

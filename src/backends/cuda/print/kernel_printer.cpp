@@ -1,7 +1,6 @@
 // A kernel as a whole: its head, its parameters, and its steps: control flow and what loops carry on.
 #include "backends/cuda/print/kernel_printer.h"
 
-#include "backends/cuda/analysis/loop_policy.h"
 #include "backends/cuda/analysis/overlap.h"
 #include "backends/cuda/plan/grid.h"
 #include "backends/cuda/print/pipeline.h"
@@ -36,20 +35,6 @@ bool holds_exchange(const std::vector<Step>& steps) {
 }
 
 }  // namespace
-
-KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
-    : kernel_(kernel),
-      plan_(plan),
-      schedule_(plan.schedule),
-      loops_(*plan.loops),
-      ranges_(plan.ranges),
-      layouts_(plan.layouts),
-      dot_(plan.dots.dot),
-      b2b_(plan.dots.b2b),
-      facts_(kernel),
-      accuracy_(facts_.accuracy),
-      crowded_(crowded(kernel, plan.schedule)),
-      names_(kernel, *plan.loops) {}
 
 backends::Source KernelPrinter::run(Pipeline& pipeline) {
   pipeline_ = &pipeline;

@@ -29,9 +29,9 @@ namespace tilewright::cuda {
 class Pipeline;
 
 // What all kernels have. A pipeline prints the loops that are its own, with the functions here.
-class KernelPrinter {
+class KernelPrinter : public PrinterState {
  public:
-  KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan);
+  explicit KernelPrinter(Printing& printing) : PrinterState(printing) {}
   KernelPrinter(const KernelPrinter&) = delete;
   KernelPrinter& operator=(const KernelPrinter&) = delete;
   backends::Source run(Pipeline& pipeline);
@@ -51,13 +51,6 @@ class KernelPrinter {
   ScalarPrinter& scalars() { return scalar_printer_; }
   ExchangePrinter& exchanges() { return exchanges_; }
   ElementPrinter& elements() { return elements_; }
-
-  using IndexText = printer::IndexText;
-  using Instr = printer::Instr;
-  using ElementLoop = printer::ElementLoop;
-  using Step = printer::Step;
-  using ValueId = tile::ValueId;
-  using Op = tile::Op;
 
   // Steps of the loop plan, one after another; those that a pipeline places behind a wait of its own.
   void print_steps(const std::vector<Step>& steps);
@@ -81,40 +74,17 @@ class KernelPrinter {
   void print_assign(const Step& step);
   bool counts_in_32_bits(const tile::Op& loop) const;
   bool overlaps() const { return plan_.options.arch.overlaps_launches(); }  // the launch of this kernel
-  void need(const std::string& header) { headers_.insert(header); }
 
   friend class PrinterParts;
-  friend class PrinterState;
 
-  const tile::Kernel& kernel_;
-  const CudaPlan& plan_;
   Pipeline* pipeline_ = nullptr;
-  const tile::Schedule& schedule_;
-  const printer::LoopPlan& loops_;
-  const std::vector<printer::ValueRange>& ranges_;
-  const Layouts& layouts_;
-  const std::optional<TensorDot>& dot_;  // when tensor cores run the kernel's dots: one, or
-  const std::optional<B2bMatmul>& b2b_;
-  const KernelFacts facts_;
-  std::vector<printer::Accuracy> accuracy_;  // values of the loop that is printed
-  bool crowded_ = false;                     // a thread holds many elements: registers decide
   struct Parameter {
     std::string type, name;
     bool is_address = false;
   };
   std::vector<Parameter> parameters_;
   std::vector<std::string> map_names_;  // of the kernel's tensor maps
-
-  KernelNames names_;
-  Text out_{1, names_};
-  std::vector<std::string> shared_;  // declarations of static shared memory
-  std::set<std::string> headers_;
-  std::map<ValueId, Registers> buffers_;
-  std::set<ValueId> declared_;
-  std::map<ValueId, TypedText> scalars_;
-  int loop_depth_ = 0;            // exchanges inside loops alternate between two scratches
-  bool stepped_ = false;          // `step` is declared
-  bool previous_waited_ = false;  // for the kernel before
+  bool previous_waited_ = false;        // for the kernel before
   ExpressionPrinter expressions_{*this};
   RegisterPrinter registers_{*this, expressions_};
   ProgramPrinter programs_{*this};

@@ -88,15 +88,7 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
   }
   if (!rows_used) b.rows = false;
   if (!cols_used) b.cols = false;
-  for (int dim = 0; dim < access.rank(); ++dim) {
-    if (walked[static_cast<std::size_t>(dim)]) continue;
-    const std::string start = wrapped(expressions_.scalar(access.start(dim)));
-    if (access.checked_below(dim))
-      b.uniform += fmt::format("{}{} >= 0", b.uniform.empty() ? "" : " && ", start);
-    if (access.checked_above(dim))
-      b.uniform += fmt::format("{}{} < {}", b.uniform.empty() ? "" : " && ", start,
-                               expressions_.dim_text(access.extent(dim)).str());
-  }
+  b.uniform = expressions_.inside(access, walked);
   return b;
 }
 
@@ -176,7 +168,12 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
     r = loaded(loop, in);
     out_.write(registers_.declaration(r));
   }
-  if (!k_.pipeline().take_load(loop, *in.op, r)) print_filling(loop, i);
+  if (k_.pipeline().take_load(loop, *in.op, r)) return;
+  const KnownMasks* masks = k_.elements().known_masks();
+  const bool masked_alone = masks && masks->loads.count(in.op) > 0;
+  if (masked_alone) out_.open_if_needed("if (masked)");
+  print_filling(loop, i);
+  if (masked_alone) out_.close();
 }
 
 void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
@@ -198,19 +195,8 @@ void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
                                         ? between(row_text(loop), b.first_row, b.end_row)
                                         : "";
   const std::string guard = join_conditions({b.uniform, row_condition});
-  const auto place = [&] {
-    std::string p = a.base;
-    if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
-    if (vectors && loop.frame.col_steps() > 1) p += " + " + (IndexText("c") * a.col_step).str();
-    return p;
-  };
-  // The first element of a vector that is inside, and the first one behind the last that is.
-  const auto inside = [&] {
-    const std::string col = wrapped(col_of(loop));
-    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, col) : integer(loop.frame.vector);
-    if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
-    return std::make_pair(b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, col), end);
-  };
+  const auto place = [&] { return a.place(loop.frame, part); };
+  const auto inside = [&] { return b.inside(wrapped(col_of(loop)), loop.frame.vector, guard); };
   const bool cut = vectors && a.element_step.empty() && b.cols && !b.whole;
   registers_.for_registers(
       r,

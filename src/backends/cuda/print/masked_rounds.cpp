@@ -29,18 +29,20 @@ bool only_computes(const Op& op) {
   }
 }
 
-// The operand that a mask leaves where it holds: x of where(mask, x, y), and b of a & b where a is known.
-std::optional<int> left_by_mask(const Op& op, const std::map<ValueId, ValueId>& same) {
+// The operand that a mask leaves where it holds: x of where(mask, x, y), and b of a & b where a is known. Of
+// a number, i of i + n where n is not: the index of rounds that step over others.
+std::optional<int> left_by_mask(const Op& op, bool is_number, const std::map<ValueId, ValueId>& same) {
   if (op.kind != OpKind::apply) return std::nullopt;
   const auto is_there = [&](int i) { return same.count(op.operands[static_cast<std::size_t>(i)]) > 0; };
   if (op.prim == Prim::select && is_there(1)) return 1;
   if (op.prim == Prim::bit_and && is_there(0) != is_there(1)) return is_there(0) ? 0 : 1;
+  if (is_number && op.prim == Prim::add && is_there(0) && !is_there(1)) return 0;
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<KnownMasks> known_masks(const Op& masked, const Op& whole) {
+std::optional<KnownMasks> known_masks(const tile::Kernel& kernel, const Op& masked, const Op& whole) {
   const tile::Block &a = masked.blocks[0], &b = whole.blocks[0];
   std::map<ValueId, ValueId> same;  // value of the masked loop → of the other one
   for (std::size_t i = 0; i < a.args.size(); ++i) same[a.args[i]] = b.args[i];
@@ -62,18 +64,23 @@ std::optional<KnownMasks> known_masks(const Op& masked, const Op& whole) {
       for (ValueId v : op.operands)
         if (const auto from = masked_values.find(v); from != masked_values.end()) read.insert(from->second);
       ++other;
-    } else if (const auto left = left_by_mask(op, same)) {
+      continue;
+    }
+    const bool is_number = !op.results.empty() && kernel.type(op.results[0]).rank() == 0;
+    if (const auto left = left_by_mask(op, is_number, same)) {
       const ValueId kept = op.operands[static_cast<std::size_t>(*left)];
       same[op.results[0]] = in_other(kept);
-      masks[&op] = *left;
+      masks.left[&op] = *left;
       masked_values[op.results[0]] = &op;
       if (const auto from = masked_values.find(kept); from != masked_values.end()) read.insert(from->second);
+    } else if (op.kind == OpKind::load && !is_number) {
+      masks.loads.insert(&op);
     } else if (!only_computes(op)) {
       return std::nullopt;
     }
   }
   if (other != b.ops.end()) return std::nullopt;
-  std::erase_if(masks, [&](const auto& mask) { return read.count(mask.first) == 0; });
+  std::erase_if(masks.left, [&](const auto& mask) { return read.count(mask.first) == 0; });
   return masks;
 }
 

@@ -6,14 +6,19 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 namespace tilewright::cuda {
 
-// For ops of the masked loop, the operand that each equals in every round of the other loop.
-using KnownMasks = std::map<const tile::Op*, int>;
+struct KnownMasks {
+  // The operand that an op of the masked loop equals in every round of the other loop: what a mask
+  // leaves, and the index from which masked rounds step over those of the other loop.
+  std::map<const tile::Op*, int> left = {};
+  std::set<const tile::Op*> loads = {};  // tiles that masks alone are made of
+};
 
-// The masks by which two loops differ. None if they differ in more, or if a mask is made of what is loaded:
-// the rounds without it would load, too.
-std::optional<KnownMasks> known_masks(const tile::Op& masked, const tile::Op& whole);
+// The masks by which two loops differ; none if they differ in more.
+std::optional<KnownMasks> known_masks(const tile::Kernel& kernel, const tile::Op& masked,
+                                      const tile::Op& whole);
 
 }  // namespace tilewright::cuda

@@ -6,14 +6,27 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 namespace tilewright::cuda {
 namespace {
 
-// A loop with a mask, made of `limit`, and one that has `body` instead.
-std::optional<KnownMasks> masks_of(const std::string& limit, const std::string& body) {
+// An index that steps over the round of another loop.
+constexpr const char* kStep = R"(    %before_it = lt %i, %step : bool
+    %over = select %before_it, %zero, %step : i64
+    %at = add %i, %over : i64
+)";
+
+struct Found {
+  bool any = false;
+  std::vector<int> left = {};
+  std::size_t loads = 0;
+};
+
+// A loop at `at` with a mask, made of `limit`, and one that has `body` instead.
+Found masks_of(const std::string& limit, const std::string& body, const std::string& at = "%i") {
   const std::string text = fmt::format(R"(
 kernel @sums(%y: view<f32,[64],strides=[1],align=256>, %x: view<f32,[64,4096],strides=[4096,1],align=256>,
              %ends: view<i64,[4096],strides=[1],align=256>)
@@ -25,7 +38,7 @@ kernel @sums(%y: view<f32,[64],strides=[1],align=256>, %x: view<f32,[64,4096],st
   %none = constant 0.0 : f32
   %nothing = constant 0.0 : tile<f32,[512]>
   %first = loop %i in %zero to %end step %step (%sum = %none) : f32 {{
-    %in = load %x[%pid, %i] : tile<f32,[512]>
+{}    %in = load %x[%pid, {}] : tile<f32,[512]>
     %index = arange : tile<i64,[512]>
     %limit = {}
     %inside = lt %index, %limit : tile<bool,[512]>
@@ -39,13 +52,17 @@ kernel @sums(%y: view<f32,[64],strides=[1],align=256>, %x: view<f32,[64,4096],st
   store %y[%pid], %last : f32
 }}
 )",
-                                       limit, body);
+                                       at == "%i" ? "" : kStep, at, limit, body);
   const tile::Kernel kernel = tile::parse(text).value();
   std::vector<const tile::Op*> loops;
   for (const tile::Op& op : kernel.body.ops)
     if (op.kind == tile::OpKind::loop) loops.push_back(&op);
-  auto masks = known_masks(*loops[0], *loops[1]);
-  return masks;
+  const auto masks = known_masks(kernel, *loops[0], *loops[1]);
+  Found found{masks.has_value()};
+  if (!masks) return found;
+  for (const auto& [op, left] : masks->left) found.left.push_back(left);
+  found.loads = masks->loads.size();
+  return found;
 }
 
 constexpr const char* kComputed = "broadcast %end : tile<i64,[512]>";
@@ -62,16 +79,27 @@ constexpr const char* kOther = R"(    %all = load %x[%pid, %j] : tile<f32,[512]>
 )";
 
 TEST(KnownMasks, AreWhatOneLoopHasAndTheOtherHasNot) {
-  const auto masks = masks_of(kComputed, kWhole);
-  ASSERT_TRUE(masks.has_value());
-  ASSERT_EQ(masks->size(), 1U);
-  EXPECT_EQ(masks->begin()->second, 1);
+  const Found found = masks_of(kComputed, kWhole);
+  ASSERT_TRUE(found.any);
+  EXPECT_EQ(found.left, std::vector{1});
+  EXPECT_EQ(found.loads, 0U);
 }
 
-TEST(KnownMasks, AreNoneOfLoopsThatDifferInMore) { EXPECT_FALSE(masks_of(kComputed, kOther).has_value()); }
+TEST(KnownMasks, AreNoneOfLoopsThatDifferInMore) { EXPECT_FALSE(masks_of(kComputed, kOther).any); }
 
-TEST(KnownMasks, AreNoneWhereAMaskIsMadeOfWhatIsLoaded) {
-  EXPECT_FALSE(masks_of(kLoaded, kWhole).has_value());
+TEST(KnownMasks, NameTheTilesThatTheyAloneAreMadeOf) {
+  const Found found = masks_of(kLoaded, kWhole);
+  ASSERT_TRUE(found.any);
+  EXPECT_EQ(found.left, std::vector{1});
+  EXPECT_EQ(found.loads, 1U);
+}
+
+TEST(KnownMasks, HaveTheIndexThatStepsOverOtherRounds) {
+  const Found found = masks_of(kComputed, kWhole, "%at");
+  ASSERT_TRUE(found.any);
+  std::vector<int> left = found.left;
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, (std::vector{0, 1}));
 }
 
 }  // namespace

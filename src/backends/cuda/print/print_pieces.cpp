@@ -92,7 +92,7 @@ void ElementPrinter::print_staged_rows(const PrintedLoop& loop, std::size_t i, c
     at += fmt::format(" + i64({}) * {}", row.str(), expressions_.stride_text(access, access.dim_of(0)).str());
   if (!column.is(0)) at += " + " + column.str();
   const Index panels = loop.frame.col_steps() / loop.pieces.vectors;
-  // Beside a tile of its own, a warpgroup has registers for two rows.
+  // A warpgroup that has a tile of its own has registers for two rows beside it, else for four.
   out_.line("send_rows<{}>(store_stages, {}[{}], {}, {}, {}, {}, {}, {});",
             is_pingpong(plan_.schedule) ? 2 : 4, loop.addresses[i].waiting, piece.block.is(0) ? "0" : "block",
             panels > 1 ? "panel > 0" : "false", panels > 1 ? fmt::format("panel < {}", panels - 1) : "false",

@@ -268,9 +268,7 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
   const bool vectors = part == Part::all || part == Part::cols;
   const Bounds& b = loop.bounds[i];
   const Address& a = loop.addresses[i];
-  std::string p = a.base;
-  if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
-  if (vectors && loop.frame.col_steps() > 1) p += " + " + (IndexText("c") * a.col_step).str();
+  const std::string p = a.place(loop.frame, part);
   std::string guard = join_conditions({effect_guard(loop), b.uniform});
   if (b.rows && (part == Part::all || part == Part::rows))
     guard = join_conditions({guard, between(row_text(loop), b.first_row, b.end_row)});
@@ -285,10 +283,7 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
   const std::string value = loop.outputs[i];
   const std::string col = col_text(loop);
   if (!a.element_step.empty() || (b.cols && !b.whole)) {
-    const std::string behind = wrapped(col_of(loop));
-    const std::string first = b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, behind);
-    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, behind) : integer(loop.frame.vector);
-    if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
+    const auto [first, end] = b.inside(wrapped(col_of(loop)), loop.frame.vector, guard);
     if (a.element_step.empty())
       out_.line("store_between({}, {}, {}, {});", first, end, p, value);
     else

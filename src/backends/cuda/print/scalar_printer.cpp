@@ -23,13 +23,7 @@ void ScalarPrinter::print_scalar_effect(const Op& op) {
   if (op.kind == OpKind::store) {
     const Access access(kernel_, ranges_, op);
     offset = expressions_.base_offset(access).str();
-    for (int dim = 0; dim < access.rank(); ++dim) {
-      const std::string start = wrapped(expressions_.scalar(access.start(dim)));
-      if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
-      if (access.checked_above(dim))
-        guard = join_conditions(
-            {guard, fmt::format("{} < {}", start, expressions_.dim_text(access.extent(dim)).str())});
-    }
+    guard = join_conditions({guard, expressions_.inside(access)});
   } else {
     std::vector<TypedText> indices;
     const int rank = kernel_.views[static_cast<std::size_t>(op.param)].rank();
@@ -72,6 +66,18 @@ tile::ValueId ScalarPrinter::same_scalar(ValueId v) const {
   return same == same_.end() ? v : same->second;
 }
 
+// A number that rounds without masks, which share the text, take from one of its operands.
+TypedText ScalarPrinter::without_mask(const Op& op, const std::vector<TypedText>& operands,
+                                      const TypedText& e) const {
+  const KnownMasks* masks = k_.elements().known_masks();
+  if (!masks) return e;
+  const auto known = masks->left.find(&op);
+  if (known == masks->left.end()) return e;
+  const TypedText& left = operands[static_cast<std::size_t>(known->second)];
+  return {fmt::format("masked ? {} : {}", e.text, expressions_.as_type(left, e.type)), e.type,
+          e.operations + 1, Binding::choice};
+}
+
 void ScalarPrinter::print_scalar(const Op& op) {
   if (op.results.empty()) return print_scalar_effect(op);
   const ValueId v = op.results[0];
@@ -101,7 +107,7 @@ void ScalarPrinter::print_scalar(const Op& op) {
     std::vector<TypedText> operands;
     operands.reserve(op.operands.size());
     for (ValueId o : op.operands) operands.push_back(expressions_.scalar(o));
-    e = expressions_.compute(op, operands);
+    e = without_mask(op, operands, expressions_.compute(op, operands));
   }
   const DType type = expressions_.type_of(v);
   if (!needs_variable && uses_.is_part_of_another(v)) {

@@ -19,11 +19,13 @@ class ScalarPrinter : PrinterParts {
 
  private:
   void print_scalar_effect(const tile::Op& op);
+  TypedText without_mask(const tile::Op& op, const std::vector<TypedText>& operands,
+                         const TypedText& e) const;
 
   const ScalarUses uses_;
   std::map<ValueId, const Op*> definitions_;  // of the kernel's own body
   std::map<ValueId, std::string> lines_;      // as printed
-  // By type and expression: of the kernel's own body.
+  // Numbers of the kernel's own body by type and expression.
   std::map<std::pair<DType, std::string>, ValueId> equal_;
   std::map<ValueId, ValueId> same_;  // equal ones that were printed before
 };

@@ -147,7 +147,7 @@ struct TypedText {
   bool is_short() const { return binds == Binding::name || binds == Binding::signed_name; }
 };
 TypedText literal_text(DType dtype, const tile::Number& number, DType type);
-// As a part of index arithmetic.
+// The text as a part of index arithmetic.
 printer::IndexText index_text(const TypedText& e);
 // "(text)" where it binds less than that.
 std::string wrapped_below(const TypedText& e, Binding least);

@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<bf16, 2> exp_scores_bf16_2[2][8];
       wait_full(k_state);
       wait_full(v_state);
-      for (i32 column = first_; column < unmasked_first; column += 64) {
+      const auto run_round = [&](const i32 column, const bool masked) {
         wait_full(q_state);
         wgmma_block<k_block, q_block, 2>(scores, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
         wait_full(mul_out_state);
@@ -134,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             Vec<f32, 2> exp_scores_bf16_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              const f32 masked_scores = row_index <= column + ((c * 4 + t) * 2 + v) ? scores[r][c].v[v] : -infinity();
+              const f32 masked_scores = !masked || row_index <= column + ((c * 4 + t) * 2 + v) ? scores[r][c].v[v] : -infinity();
               const f32 exp_scores_2 = fast::exp(fmaf(masked_scores, 0.088388346f, -maximum_out_in[c].v[v]));
               exp_scores_bf16_new.v[v] = exp_scores_2;
               exp_scores[r][c].v[v] = exp_scores_2;
@@ -159,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             Vec<f32, 2> exp_scores_bf16_2_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              const f32 masked_exp_scores = row_index <= column + ((c * 4 + t) * 2 + v) ? exp_scores[r][c].v[v] * (product[r][c].v[v] + where_out_in[c].v[v]) : 0.0f;
+              const f32 masked_exp_scores = !masked || row_index <= column + ((c * 4 + t) * 2 + v) ? exp_scores[r][c].v[v] * (product[r][c].v[v] + where_out_in[c].v[v]) : 0.0f;
               exp_scores_bf16_2_new.v[v] = masked_exp_scores * 0.088388346f;
             }
             exp_scores_bf16_2[r][c] = from_f32<bf16>(exp_scores_bf16_2_new);
@@ -175,73 +175,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         wgmma_pin(exp_scores_bf16_2);
         release<1>(q_state);
         q_state.next();
+      };
+      for (i32 column = first_; column < unmasked_first; column += 64) {
+        run_round(column, true);
       }
-
-      Vec<f32, 2> scores_2[2][8];
-      Vec<bf16, 2> exp_scores_bf16_3[2][8];
-      Vec<f32, 2> exp_scores_2[2][8];
-      Vec<f32, 2> product_2[2][8];
-      Vec<bf16, 2> exp_scores_bf16_4[2][8];
-      wait_full(k_state);
-      wait_full(v_state);
       for (i32 column_2 = unmasked_first; column_2 < unmasked_end; column_2 += 64) {
-        wait_full(q_state);
-        wgmma_block<k_block, q_block, 2>(scores_2, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
-        wait_full(mul_out_state);
-        wgmma_block<v_block, mul_out_block_transposed, 2>(product_2, v_blocks + v_state.stage * v_block::bytes, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, group, false);
-        wgmma_wait<1>();
-        wgmma_pin(scores_2);
-        Vec<f32, 2> maximum_out_in[8];
-        const f32* const maximum_out_at = maximum_out + program_2 * 4096 + column_2 + t * 2;
-#pragma unroll
-        for (int c = 0; c < 8; ++c) {
-          maximum_out_in[c] = load<2, Cache::constant>(maximum_out_at + c * 8);
-        }
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-#pragma unroll
-          for (int c = 0; c < 8; ++c) {
-            Vec<f32, 2> exp_scores_bf16_3_new;
-#pragma unroll
-            for (int v = 0; v < 2; ++v) {
-              const f32 exp_scores_3 = fast::exp(fmaf(scores_2[r][c].v[v], 0.088388346f, -maximum_out_in[c].v[v]));
-              exp_scores_bf16_3_new.v[v] = exp_scores_3;
-              exp_scores_2[r][c].v[v] = exp_scores_3;
-            }
-            exp_scores_bf16_3[r][c] = from_f32<bf16>(exp_scores_bf16_3_new);
-          }
-        }
-        wgmma_block<mul_out_block>(acc, exp_scores_bf16_3, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, true);
-        wgmma_wait<1>();
-        wgmma_pin(product_2);
-        Vec<f32, 2> where_out_in[8];
-        const f32* const where_out_at = where_out + program_2 * 4096 + column_2 + t * 2;
-#pragma unroll
-        for (int c = 0; c < 8; ++c) {
-          where_out_in[c] = load<2, Cache::constant>(where_out_at + c * 8);
-        }
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-#pragma unroll
-          for (int c = 0; c < 8; ++c) {
-            Vec<f32, 2> exp_scores_bf16_4_new;
-#pragma unroll
-            for (int v = 0; v < 2; ++v) {
-              exp_scores_bf16_4_new.v[v] = exp_scores_2[r][c].v[v] * (product_2[r][c].v[v] + where_out_in[c].v[v]) * 0.088388346f;
-            }
-            exp_scores_bf16_4[r][c] = from_f32<bf16>(exp_scores_bf16_4_new);
-          }
-        }
-        wgmma_block<q_block_transposed>(acc_2, exp_scores_bf16_4, q_blocks + q_state.stage * q_block::bytes, true);
-        wgmma_wait<0>();
-        wgmma_pin(acc);
-        wgmma_pin(exp_scores_bf16_3);
-        release<1>(mul_out_state);
-        mul_out_state.next();
-        wgmma_pin(acc_2);
-        wgmma_pin(exp_scores_bf16_4);
-        release<1>(q_state);
-        q_state.next();
+        run_round(column_2, false);
       }
       OwnGroup::wait();
       release<1>(k_state);

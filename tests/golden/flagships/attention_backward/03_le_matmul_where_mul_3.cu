@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
         }
       }
-      for (i32 column = first_row; column < end; column += 64) {
+      const auto run_round = [&](const i32 column, const bool masked) {
         wait_full(k_state);
         wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
         wait_full(v_state);
@@ -131,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           for (int c = 0; c < 8; ++c) {
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              const f32 masked_scores = column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
+              const f32 masked_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
               exp_scores[r][c].v[v] = fast::exp2(fmaf(masked_scores, 0.12751743f, exp_scores_offset));
             }
           }
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             Vec<f32, 2> exp_scores_bf16_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              const f32 masked_exp_scores = column + ((c * 4 + t) * 2 + v) <= row_index ? exp_scores[r][c].v[v] * (product[r][c].v[v] + where_out_in[r]) : 0.0f;
+              const f32 masked_exp_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? exp_scores[r][c].v[v] * (product[r][c].v[v] + where_out_in[r]) : 0.0f;
               exp_scores_bf16_new.v[v] = masked_exp_scores * 0.088388346f;
             }
             exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_new);
@@ -160,71 +160,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         wgmma_pin(exp_scores_bf16);
         release<1>(k_state);
         k_state.next();
-      }
-
-      Vec<f32, 2> scores_2[2][8];
-      Vec<f32, 2> exp_scores_2[2][8];
-      Vec<f32, 2> product_2[2][8];
-      Vec<bf16, 2> exp_scores_bf16_2[2][8];
-      wait_full(q_state);
-      wait_full(mul_out_state);
-      f32 maximum_out_in_2[2];
-      f32 where_out_in_2[2];
-      if (0 < first_row) {
-        {
-          const i32 column_2_2 = i32(0);
-          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            maximum_out_in_2[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
-          }
-          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            where_out_in_2[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
-          }
-        }
+      };
+      for (i32 column = first_row; column < end; column += 64) {
+        run_round(column, true);
       }
       for (i32 column_2 = 0; column_2 < first_row; column_2 += 64) {
-        wait_full(k_state);
-        wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-        wait_full(v_state);
-        wgmma_block<mul_out_block, v_block, 2>(product_2, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
-        wgmma_wait<1>();
-        wgmma_pin(scores_2);
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          const f32 exp_scores_offset = fast::exp_offset(maximum_out_in_2[r]);
-#pragma unroll
-          for (int c = 0; c < 8; ++c) {
-#pragma unroll
-            for (int v = 0; v < 2; ++v) {
-              exp_scores_2[r][c].v[v] = fast::exp2(fmaf(scores_2[r][c].v[v], 0.12751743f, exp_scores_offset));
-            }
-          }
-        }
-        wgmma_wait<0>();
-        wgmma_pin(product_2);
-        release<1>(v_state);
-        v_state.next();
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-#pragma unroll
-          for (int c = 0; c < 8; ++c) {
-            Vec<f32, 2> exp_scores_bf16_2_new;
-#pragma unroll
-            for (int v = 0; v < 2; ++v) {
-              exp_scores_bf16_2_new.v[v] = exp_scores_2[r][c].v[v] * (product_2[r][c].v[v] + where_out_in_2[r]) * 0.088388346f;
-            }
-            exp_scores_bf16_2[r][c] = from_f32<bf16>(exp_scores_bf16_2_new);
-          }
-        }
-        wgmma_block<k_block_transposed>(acc, exp_scores_bf16_2, k_blocks + k_state.stage * k_block::bytes, true);
-        wgmma_wait<0>();
-        wgmma_pin(acc);
-        wgmma_pin(exp_scores_bf16_2);
-        release<1>(k_state);
-        k_state.next();
+        run_round(column_2, false);
       }
       OwnGroup::wait();
       release<1>(q_state);

@@ -121,24 +121,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
       f32 max_of_scores[2];
       Vec<f32, 2> masked_scores[2][16];
       f32 rescale[2];
-      f32 finite_row_max[2];
+      f32 clamped_row_max[2];
       f32 new_row_max[2];
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][16];
       f32 new_row_sum[2];
-      Vec<f32, 2> scores_2[2][16];
-      f32 max_of_scores_2[2];
-      f32 rescale_2[2];
-      f32 finite_row_max_2[2];
-      f32 new_row_max_2[2];
-      f32 sum_of_exp_scores_2[2];
-      f32 new_row_sum_2[2];
       wait_full(q_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
       const i64 column_end = masked_end, column_step = 128;
       if (first_ < column_end) {
-        const auto run_round = [&](const i32 column, const bool begins) {
-          const i32 masked_column = column + (column < unmasked_first ? 0 : unmasked);
+        const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
+          const i32 masked_column = masked ? column + (column < unmasked_first ? 0 : unmasked) : column;
           wait_full(k_state);
           if (!begins) {
             pingpong_wait(group);
@@ -163,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
                 const i32 index = row_index + (masked_column + ((c * 4 + t) * 2 + v)) * -1;
-                const f32 masked_scores_2 = index <= 1023 && index >= 0 ? scores[r][c].v[v] : -infinity();
+                const f32 masked_scores_2 = !masked || (index <= 1023 && index >= 0) ? scores[r][c].v[v] : -infinity();
                 max_of_scores[r] = max(max_of_scores[r], masked_scores_2);
                 masked_scores[r][c].v[v] = masked_scores_2;
               }
@@ -177,15 +170,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             new_row_max[r] = max(row_max[r], max_of_scores[r]);
-            finite_row_max[r] = new_row_max[r] == -infinity() ? 0.0f : new_row_max[r];
-            const f32 neg_difference = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
-            rescale[r] = fast::exp(neg_difference);
+            clamped_row_max[r] = max(new_row_max[r] == -infinity() ? 0.0f : new_row_max[r], -3.4028235e+38f);
+            rescale[r] = fast::exp(-(clamped_row_max[r] - max(row_max[r], -3.4028235e+38f)));
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             sum_of_exp_scores[r] = Sum::identity<f32>();
-            const f32 clamped_row_max = max(finite_row_max[r], -3.4028235e+38f);
-            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
+            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max[r]);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
@@ -234,96 +225,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_le_ge_bit_and_0(const b
             row_sum[r] = new_row_sum[r];
           }
         };
-        run_round(i32(first_), true);
+        run_round(i32(first_), true, true);
         for (i64 column_i = first_ + column_step; column_i < column_end; column_i += column_step) {
-          run_round(i32(column_i), false);
+          run_round(i32(column_i), false, true);
         }
         const i64 column_2_end = unmasked_end_2, column_2_step = 128;
         for (i64 column_2_i = unmasked_first; column_2_i < column_2_end; column_2_i += column_2_step) {
-          const i32 column_2 = i32(column_2_i);
-          wait_full(k_state);
-          pingpong_wait(group);
-          wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-          wait_full(v_state);
-          wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
-          pingpong_signal<2>(group);
-          wgmma_wait<1>();
-          wgmma_pin(scores_2);
-          release<1>(k_state);
-          k_state.next();
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            max_of_scores_2[r] = Max::identity<f32>();
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                max_of_scores_2[r] = max(max_of_scores_2[r], scores_2[r][c].v[v]);
-              }
-            }
-          }
-          reduce_lanes<Max, 4>(max_of_scores_2);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            max_of_scores_2[r] *= 0.088388346f;
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            new_row_max_2[r] = max(row_max[r], max_of_scores_2[r]);
-            finite_row_max_2[r] = new_row_max_2[r] == -infinity() ? 0.0f : new_row_max_2[r];
-            const f32 neg_difference = -(max(finite_row_max_2[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
-            rescale_2[r] = fast::exp(neg_difference);
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            sum_of_exp_scores_2[r] = Sum::identity<f32>();
-            const f32 clamped_row_max = max(finite_row_max_2[r], -3.4028235e+38f);
-            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 exp_scores = fast::exp2(fmaf(scores_2[r][c].v[v], 0.12751743f, exp_scores_offset));
-                sum_of_exp_scores_2[r] += exp_scores;
-                exp_scores_bf16_wide[r][c].v[v] = exp_scores;
-              }
-            }
-          }
-          reduce_lanes<Sum, 4>(sum_of_exp_scores_2);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            new_row_sum_2[r] = row_sum[r] * rescale_2[r] + sum_of_exp_scores_2[r];
-          }
-          wgmma_wait<0>();
-          wgmma_pin(acc);
-          wgmma_pin(exp_scores_bf16);
-          release<1>(v_state);
-          v_state.next();
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * rescale_2[r];
-              }
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-              exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            row_max[r] = new_row_max_2[r];
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            row_sum[r] = new_row_sum_2[r];
-          }
+          run_round(i32(column_2_i), false, false);
         }
         wait_full(v_state);
         wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);

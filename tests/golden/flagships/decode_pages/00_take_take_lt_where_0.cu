@@ -134,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
       Vec<f32, 2> scores[2][4];
       f32 max_of_scores[2];
       f32 rescale[2];
-      f32 finite_row_max[2];
+      f32 clamped_row_max[2];
       f32 new_row_max[2];
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][4];
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
       Vec<f32, 2> scores_2[2][4];
       f32 max_of_scores_2[2];
       f32 rescale_2[2];
-      f32 finite_row_max_2[2];
+      f32 clamped_row_max_2[2];
       f32 new_row_max_2[2];
       f32 sum_of_exp_scores_2[2];
       f32 new_row_sum_2[2];
@@ -192,15 +192,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             new_row_max[r] = max(row_max[r], max_of_scores[r]);
-            finite_row_max[r] = new_row_max[r] == -infinity() ? 0.0f : new_row_max[r];
-            const f32 neg_difference = -(max(finite_row_max[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
-            rescale[r] = fast::exp(neg_difference);
+            clamped_row_max[r] = max(new_row_max[r] == -infinity() ? 0.0f : new_row_max[r], -3.4028235e+38f);
+            rescale[r] = fast::exp(-(clamped_row_max[r] - max(row_max[r], -3.4028235e+38f)));
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             sum_of_exp_scores[r] = Sum::identity<f32>();
-            const f32 clamped_row_max = max(finite_row_max[r], -3.4028235e+38f);
-            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
+            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max[r]);
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
 #pragma unroll
@@ -298,15 +296,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) take_take_lt_where_0(const 
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             new_row_max_2[r] = max(row_max[r], max_of_scores_2[r]);
-            finite_row_max_2[r] = new_row_max_2[r] == -infinity() ? 0.0f : new_row_max_2[r];
-            const f32 neg_difference = -(max(finite_row_max_2[r], -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f));
-            rescale_2[r] = fast::exp(neg_difference);
+            clamped_row_max_2[r] = max(new_row_max_2[r] == -infinity() ? 0.0f : new_row_max_2[r], -3.4028235e+38f);
+            rescale_2[r] = fast::exp(-(clamped_row_max_2[r] - max(row_max[r], -3.4028235e+38f)));
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             sum_of_exp_scores_2[r] = Sum::identity<f32>();
-            const f32 clamped_row_max = max(finite_row_max_2[r], -3.4028235e+38f);
-            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
+            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max_2[r]);
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
 #pragma unroll

@@ -1,6 +1,8 @@
 // Names, stages and zeros of blocks, as text.
 #include "backends/cuda/print/pipelines/b2b_blocks.h"
 
+#include "backends/cuda/print/scalar_printer.h"
+
 namespace tilewright::cuda {
 
 using tile::OpKind;
@@ -78,6 +80,12 @@ std::set<tile::ValueId> B2bBlocks::starts(const Step& loop) const {
       needed.insert(s->op->operands.begin(), s->op->operands.end());
   }
   return needed;
+}
+
+void B2bBlocks::print_starts(const Step& loop, const std::set<ValueId>& starts) {
+  for (const Step& s : loop.body[0])
+    if (s.kind == Step::Kind::scalar && !s.op->results.empty() && starts.count(s.op->results[0]) > 0)
+      k_.scalars().print_scalar(*s.op);
 }
 
 // One element of a bool tile, or of what it is computed of, at place `line`.

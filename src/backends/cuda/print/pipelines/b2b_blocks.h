@@ -29,6 +29,7 @@ class B2bBlocks : PrinterParts {
   // The scalars that say where a loop's blocks begin, and those of loops inside it; and what these are made
   // of.
   std::set<ValueId> starts(const Step& loop) const;
+  void print_starts(const Step& loop, const std::set<ValueId>& starts);  // what a round computes of them
   // Writes zeros before the first dot that reads a block, by so many threads; whether there were any.
   bool zero_unused(const B2bDot& dot, int threads, const std::function<std::string(int block)>& layout);
 

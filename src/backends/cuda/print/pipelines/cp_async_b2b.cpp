@@ -73,9 +73,7 @@ void CpAsyncB2b::print_first_copies(const Step& loop, const std::vector<CopyPoin
       out_.open_if_needed("if (at < {})", names.end);
       out_.line("const {0} {1} = {0}(at);", expressions_.type_of(i), names_.value(i));
       scalars_[i] = {names_.value(i), expressions_.type_of(i)};
-      for (const Step& s : loop.body[0])
-        if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
-          k_.scalars().print_scalar(*s.op);
+      blocks_.print_starts(loop, needed);
       copy(block, *fetch->load, "stage");
       out_.close();
       out_.close_with("};");

@@ -37,7 +37,8 @@ struct PipelineOf {
 }  // namespace
 
 backends::Source print_kernel(const tile::Kernel& kernel, const CudaPlan& plan) {
-  KernelPrinter printer(kernel, plan);
+  Printing printing(kernel, plan);
+  KernelPrinter printer(printing);
   return printer.run(*std::visit(PipelineOf{printer, plan}, plan.schedule.kind));
 }
 

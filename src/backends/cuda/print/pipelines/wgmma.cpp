@@ -94,7 +94,7 @@ void Wgmma::print_tile_barriers() {
   out_.write("open_tile_stages(tile_full);");
 }
 
-// Behind the operands' blocks.
+// Stages of results lie behind the operands' blocks.
 void Wgmma::print_store_stages() {
   if (plan_.dots.results.empty()) return;
   need("tile_store");

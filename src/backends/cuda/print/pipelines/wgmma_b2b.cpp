@@ -95,9 +95,7 @@ void WgmmaB2b::print_fetching(const Step& loop) {
   const std::set<tile::ValueId> needed = blocks_.starts(loop);
   for (tile::ValueId v : needed) foresight_.print(v);
   open_dot_loop(*loop.op);
-  for (const Step& s : loop.body[0])
-    if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
-      k_.scalars().print_scalar(*s.op);
+  blocks_.print_starts(loop, needed);
   // Blocks are fetched in the order in which they are read, one that several dots read with the first of
   // them.
   std::set<int> fetched;
@@ -136,13 +134,12 @@ void WgmmaB2b::print_fetch(std::size_t block, const Op& load) {
 }
 
 bool WgmmaB2b::print_loop(const Step& step) {
-  const auto is_this = [&](const auto& next) { return next.second == &step; };
-  if (std::any_of(plan_.rounds.next.begin(), plan_.rounds.next.end(), is_this))
-    return true;  // printed with the one before
+  if (printed_.count(&step) > 0) return true;
   const bool outermost = b2b_->is_outermost(*step.op), multiplies = b2b_->has_dots(*step.op);
   if (!outermost && !multiplies) return false;
-  const Step* next = plan_.rounds.next_of(step);
+  const Step* next = printed_with(step);
   k_.declare_buffers(step.body[0]);
+  if (next) printed_.insert(next);
   if (next && !shared_masks(step, *next)) k_.declare_buffers(next->body[0]);
   if (outermost) wait_for_residents();
   if (multiplies) {
@@ -156,23 +153,55 @@ bool WgmmaB2b::print_loop(const Step& step) {
   return true;
 }
 
-void WgmmaB2b::print_dots(const Step& loop) {
+std::vector<const B2bDot*> WgmmaB2b::dots_of(const Step& loop) const {
   std::vector<const B2bDot*> dots;
   for (const B2bDot& d : b2b_->dots)
     if (d.loop == loop.op) dots.push_back(&d);
+  return dots;
+}
+
+WgmmaB2b::RoundForm WgmmaB2b::form_of(const Step& loop) const {
   const auto only_multiplies = [](const Step& s) {
     return s.kind == Step::Kind::scalar || s.kind == Step::Kind::dot;
   };
-  if (dots[0]->is_nested() ||
+  if (dots_of(loop)[0]->is_nested() ||
       (b2b_->multiplies_alone() && std::all_of(loop.body[0].begin(), loop.body[0].end(), only_multiplies)))
-    return print_pipeline(loop, dots);
+    return RoundForm::pipeline;
+  const bool overlap = rounds(schedule_) != tile::Rounds::apart && late_dot(*b2b_, *loop.op);
+  return overlap ? RoundForm::overlapping : RoundForm::in_order;
+}
+
+// The loop whose rounds are printed with this one's: they take on its last product, or are its own rounds
+// without their masks.
+const printer::Step* WgmmaB2b::printed_with(const Step& loop) const {
+  if (!b2b_->has_dots(*loop.op) || b2b_->scaled_accumulation()) return nullptr;
+  switch (form_of(loop)) {
+    case RoundForm::pipeline:
+      return nullptr;
+    case RoundForm::overlapping:
+      return plan_.rounds.next_of(loop);
+    case RoundForm::in_order:
+      break;
+  }
+  for (std::size_t i = 0; i + 1 < loops_.steps.size(); ++i) {
+    const Step& next = loops_.steps[i + 1];
+    if (&loops_.steps[i] == &loop && goes_on(*b2b_, kernel_, loop, next) &&
+        form_of(next) == RoundForm::in_order && shared_masks(loop, next))
+      return &next;
+  }
+  return nullptr;
+}
+
+void WgmmaB2b::print_dots(const Step& loop) {
+  const RoundForm form = form_of(loop);
+  if (form == RoundForm::pipeline) return print_pipeline(loop, dots_of(loop));
   if (b2b_->scaled_accumulation() && warpgroups() > 1) out_.line("keep_step<{}>();", schedule_.threads);
   declare_parts(loop);
-  if (rounds(schedule_) != tile::Rounds::apart && late_dot(*b2b_, *loop.op)) return print_overlapping(loop);
+  if (form == RoundForm::overlapping) return print_overlapping(loop);
   print_in_order(loop);
 }
 
-// Around a loop of dots: what is fetched once is there before the first, and free after the last of them.
+// What is fetched once is there before the first loop of dots, and free after the last.
 void WgmmaB2b::wait_for_residents() {
   for (std::size_t i = 0; i < b2b_->blocks.size(); ++i)
     if (b2b_->blocks[i].resident()) out_.line("wait_full({});", pipelines_[i].state);

@@ -68,11 +68,18 @@ class WgmmaB2b : public Wgmma {
     TypedText from;
     std::string end, by;
   };
+  enum class RoundForm : unsigned char { pipeline, in_order, overlapping };
+  RoundForm form_of(const Step& loop) const;
+  std::vector<const B2bDot*> dots_of(const Step& loop) const;
+  const Step* printed_with(const Step& loop) const;
   void print_pipeline(const Step& loop, const std::vector<const B2bDot*>& dots);
   void print_in_order(const Step& loop);
+  void print_round_in_order(const Step& loop, std::vector<ElementPrinter::LoadAhead>& ahead,
+                            const std::string& next);
   Index registers_left(const Step& loop);
   std::vector<ElementPrinter::LoadAhead> loads_ahead(const Step& loop);
   void print_ahead(std::vector<ElementPrinter::LoadAhead>& loads, const Op& loop, const std::string& index);
+  void print_first_ahead(std::vector<ElementPrinter::LoadAhead>& loads, const Op& loop, const Op& rounds);
   void print_overlapping(const Step& loop);
   NamedRound named_round(const Step& loop);
   RoundBounds print_round_bounds(const Op& loop);
@@ -88,6 +95,7 @@ class WgmmaB2b : public Wgmma {
   std::vector<TmaPipeline> pipelines_;  // by block
   std::map<ValueId, Registers> parts_;  // by storage: operand a of a dot, as it reads it
   std::set<std::string> declared_parts_;
+  std::set<const Step*> printed_;  // loops that were printed with the one before
 };
 
 }  // namespace tilewright::cuda

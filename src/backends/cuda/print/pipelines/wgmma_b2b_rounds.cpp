@@ -134,24 +134,68 @@ void WgmmaB2b::print_ahead(std::vector<ElementPrinter::LoadAhead>& loads, const 
   scalars_[i] = known;
 }
 
-// Memory is asked for a round before it is read: behind the round's products nobody waits for it.
+// What the first round loads of those that `rounds` counts and `loop` has the steps of.
+void WgmmaB2b::print_first_ahead(std::vector<ElementPrinter::LoadAhead>& loads, const Op& loop,
+                                 const Op& rounds) {
+  if (loads.empty()) return;
+  const std::string from = expressions_.scalar(rounds.operands[0]).text;
+  const bool runs = runs_always(rounds);
+  if (!runs) out_.open_if_needed("if ({} < {})", from, expressions_.scalar(rounds.operands[1]).text);
+  print_ahead(loads, loop, from);
+  if (!runs) out_.close();
+}
+
+// Memory is asked for a round before it is read: behind the round's products nobody waits for it. Where the
+// loop behind has the same rounds without masks, one function prints both.
 void WgmmaB2b::print_in_order(const Step& loop) {
   const Op& op = *loop.op;
+  const tile::ValueId i = op.blocks[0].args[0];
   std::vector<ElementPrinter::LoadAhead> ahead = loads_ahead(loop);
   for (ElementPrinter::LoadAhead& load : ahead) k_.elements().loads().declare_ahead(load.loop, load.instr);
-  const auto bound = [&](std::size_t which) { return expressions_.scalar(op.operands[which]); };
-  if (!ahead.empty()) {
-    const bool runs = runs_always(op);
-    if (!runs) out_.open_if_needed("if ({} < {})", bound(0).text, bound(1).text);
-    print_ahead(ahead, op, bound(0).text);
-    if (!runs) out_.close();
-  }
+  print_first_ahead(ahead, op, op);
   // What stands at no place of the loop's index is the same in each round.
   std::erase_if(ahead, [&](const ElementPrinter::LoadAhead& load) {
     const std::vector<tile::ValueId>& starts = load.loop.plan->body[load.instr].op->operands;
-    return std::find(starts.begin(), starts.end(), op.blocks[0].args[0]) == starts.end();
+    return std::find(starts.begin(), starts.end(), i) == starts.end();
   });
-  k_.open_loop(loop);
+  const Step* next = printed_with(loop);
+  const auto following = [&](const Op& of) {
+    const std::string index = names_.value(of.blocks[0].args[0]),
+                      behind = fmt::format("i64({}) + {}", index, expressions_.scalar(of.operands[2]).text);
+    return fmt::format("{0} < {1} ? {0} : {2}", behind, wrapped(expressions_.scalar(of.operands[1])), index);
+  };
+  if (!next) {
+    k_.open_loop(loop);
+    print_round_in_order(loop, ahead, following(op));
+    k_.elements().loads().forget_ahead();
+    k_.close_loop();
+    return;
+  }
+  const std::optional<KnownMasks> masks = shared_masks(loop, *next);
+  const std::string body = out_.local("run_round"), index = names_.value(i);
+  const DType type = expressions_.type_of(i);
+  const std::string after = ahead.empty() ? "" : out_.local("next_" + index);
+  out_.open("const auto {} = [&](const {} {}{}, const bool masked)", body, type, index,
+            after.empty() ? "" : fmt::format(", const {} {}", type, after));
+  scalars_[i] = {index, type};
+  ++loop_depth_;
+  k_.elements().known_masks() = &*masks;
+  print_round_in_order(loop, ahead, after);
+  k_.elements().known_masks() = nullptr;
+  --loop_depth_;
+  out_.close_with("};");
+  for (const Step* each : {&loop, next}) {
+    if (each == next) print_first_ahead(ahead, op, *each->op);
+    k_.open_loop(*each);
+    const std::string at = names_.value(each->op->blocks[0].args[0]);
+    out_.line("{}({}{}, {});", body, at, after.empty() ? "" : ", " + following(*each->op), each == &loop);
+    k_.close_loop();
+  }
+  k_.elements().loads().forget_ahead();
+}
+
+void WgmmaB2b::print_round_in_order(const Step& loop, std::vector<ElementPrinter::LoadAhead>& ahead,
+                                    const std::string& next) {
   std::vector<const B2bDot*> under_way;
   const auto begin = [&](const B2bDot& d) {
     if (d.a < 0 && parts_.count(loops_.storage(d.op->operands[0])) > 0) print_parts(d);
@@ -181,14 +225,8 @@ void WgmmaB2b::print_in_order(const Step& loop) {
     end(touched);
     k_.print_step(step);
   }
-  if (!ahead.empty()) {
-    const std::string i = names_.value(op.blocks[0].args[0]),
-                      next = fmt::format("i64({}) + {}", i, bound(2).text);
-    print_ahead(ahead, op, fmt::format("{0} < {1} ? {0} : {2}", next, wrapped(bound(1)), i));
-  }
+  if (!ahead.empty()) print_ahead(ahead, *loop.op, next);
   end(under_way.size());
-  k_.elements().loads().forget_ahead();
-  k_.close_loop();
 }
 
 // Registers for what a round keeps aside.
@@ -263,16 +301,10 @@ void WgmmaB2b::print_late_used_parts(const B2bDot& late) {
 }
 
 // The masks of a loop whose body serves the next one's rounds, too: they differ in nothing else, and carry
-// the same values on in the same registers.
+// the same values on in the same registers. Threads read blocks of memory that the loop fetches in both or in
+// none.
 std::optional<KnownMasks> WgmmaB2b::shared_masks(const Step& loop, const Step& next) const {
-  std::vector<const B2bDot*> own, others;
-  for (const B2bDot& d : b2b_->dots) {
-    if (d.loop == loop.op) own.push_back(&d);
-    if (d.loop == next.op) others.push_back(&d);
-  }
-  // Rounds of more products, those of gradients, took eight instructions more in one body.
-  constexpr std::size_t kMostProducts = 2;
-  if (own.size() > kMostProducts) return std::nullopt;
+  const std::vector<const B2bDot*> own = dots_of(loop), others = dots_of(next);
   const auto multiply_alike = [](const B2bDot* a, const B2bDot* b) {
     return a->a == b->a && a->b == b->b && a->a_k_major == b->a_k_major && a->b_k_major == b->b_k_major &&
            a->from_zero == b->from_zero && a->has_used_parts == b->has_used_parts;
@@ -280,7 +312,10 @@ std::optional<KnownMasks> WgmmaB2b::shared_masks(const Step& loop, const Step& n
   if (!std::equal(own.begin(), own.end(), others.begin(), others.end(), multiply_alike)) return std::nullopt;
   for (std::size_t i = 0; i < loop.op->results.size(); ++i)
     if (loops_.storage(loop.op->results[i]) != loops_.storage(next.op->results[i])) return std::nullopt;
-  return known_masks(*loop.op, *next.op);
+  std::optional<KnownMasks> masks = known_masks(kernel_, *loop.op, *next.op);
+  const auto is_fetched = [&](const Op* load) { return b2b_->to_threads.count(load) > 0; };
+  if (masks && std::any_of(masks->loads.begin(), masks->loads.end(), is_fetched)) return std::nullopt;
+  return masks;
 }
 
 void WgmmaB2b::print_overlapping(const Step& loop) {

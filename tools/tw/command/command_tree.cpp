@@ -1,0 +1,90 @@
+// Walking CLI::App.
+#include "tw/command/command_tree.h"
+
+#include <tilewright/base/dtype.h>
+#include <tilewright/perf/hardware.h>
+
+#include <CLI/CLI.hpp>
+
+#include "pairs/pairs.h"
+#include "runtime/device_name.h"
+
+namespace tilewright::tw {
+
+namespace {
+
+// What a value of this kind may be. Kinds are the type names that the subcommands give their options.
+std::vector<std::string> words_of_kind(const std::string& kind) {
+  std::vector<std::string> words;
+  if (kind == "DEVICE")
+    for (const runtime::BackendKind& backend : runtime::backend_kinds())
+      words.push_back(runtime::DeviceName{std::string(backend.name)}.full());
+  if (kind == "DTYPE")
+    for (const DType dtype : kAllDTypes) words.emplace_back(name(dtype));
+  if (kind == "HARDWARE" || kind == "MACHINE")
+    for (const perf::Hardware& hardware : perf::known_hardware()) words.push_back(hardware.name);
+  if (kind == "HARDWARE") words.insert(words.end(), {"here", "here:cuda:0"});
+  if (kind == "PAIR" || kind == "WORK")
+    for (const lab::Pair& pair : lab::all_pairs()) words.push_back(pair.name);
+  if (kind == "WORK")
+    for (const lab::Suite& suite : lab::all_suites()) words.push_back(suite.name);
+  return words;
+}
+
+// "TEXT:{auto,measure,none}": what CLI::IsMember lets pass stands in braces.
+CommandValue value_of(const CLI::Option& option) {
+  if (option.get_items_expected_max() == 0) return {};
+  const std::string type = option.get_type_name();
+  const auto open = type.find('{'), close = type.find('}');
+  CommandValue value{type.substr(0, type.find(':')), {}};
+  if (open == std::string::npos || close == std::string::npos) {
+    value.words = words_of_kind(value.kind);
+  } else {
+    value.words = CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
+  }
+  return value;
+}
+
+CommandOption read_option(const CLI::Option& option) {
+  CommandOption out{{}, value_of(option), option.get_description(), option.get_required()};
+  for (const std::string& name : option.get_snames()) out.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) out.names.push_back("--" + name);
+  if (option.get_positional()) out.names = {option.get_name(true)};
+  return out;
+}
+
+Command read_command(const CLI::App& app, const std::string& above) {
+  Command out{.path = above + app.get_name(),
+              .name = app.get_name(),
+              .about = app.get_description(),
+              .footer = app.get_footer()};
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    (option->get_positional() ? out.positionals : out.options).push_back(read_option(*option));
+  }
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    out.subcommands.push_back(read_command(*sub, out.path + " "));
+  return out;
+}
+
+void collect(const Command& command, std::vector<const Command*>& all) {
+  all.push_back(&command);
+  for (const Command& sub : command.subcommands) collect(sub, all);
+}
+
+}  // namespace
+
+bool operator==(const CommandOption& a, const CommandOption& b) {
+  return a.names == b.names && a.value.kind == b.value.kind && a.value.words == b.value.words &&
+         a.about == b.about && a.required == b.required;
+}
+
+Command command_tree(const CLI::App& app) { return read_command(app, ""); }
+
+std::vector<const Command*> all_commands(const Command& root) {
+  std::vector<const Command*> all;
+  collect(root, all);
+  return all;
+}
+
+}  // namespace tilewright::tw
