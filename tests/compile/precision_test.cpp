@@ -99,10 +99,9 @@ TEST_P(PrecisionTest, ProgramsAndKernelsOnDiskAreKeptApart) {
     for (const Precision p : order) got[p] = first(compile(product, {.precision = p})(x, w)) / kDepth;
     return got;
   };
-  const std::map<Precision, double> wanted{{Precision::f32, kAboveBf16},
-                                           {Precision::tf32, kAboveBf16},
-                                           {Precision::bf16, 1},
-                                           {Precision::f16, kAboveBf16}};
+  const std::map<Precision, double> wanted{{Precision::f32, kAboveBf16}, {Precision::tf32, kAboveBf16},
+                                           {Precision::bf16, 1},         {Precision::f16, kAboveBf16},
+                                           {Precision::fp8, 1},          {Precision::fp8_block, 1}};
   const std::vector<Precision> forward(std::begin(kAllPrecisions), std::end(kAllPrecisions)),
       back(forward.rbegin(), forward.rend());
   for (const auto& order : {forward, back, forward}) EXPECT_EQ(all_of(order), wanted);
@@ -147,7 +146,8 @@ TEST_P(PrecisionTest, WhatIsWrittenInAnotherTypeIsMultipliedInThat) {
 TEST_P(PrecisionTest, AValueThatIsNoneIsAnError) {
   test::expect_says(
       [&] { (void)compile(product, {.precision = static_cast<Precision>(9)})(filled(1), ones_); },
-      {"compile: CompileOptions::precision is 9", "take f32, tf32, bf16 or f16", "precision_test.cpp:"});
+      {"compile: CompileOptions::precision is 9", "take f32, tf32, bf16, f16, fp8 or fp8_block",
+       "precision_test.cpp:"});
 }
 
 // 300² is beyond f16, and no product is in the way in f32.

@@ -1,9 +1,13 @@
 // Operands of f32 products are rounded beneath their views; results where they lie between two products.
 #include "passes/graph/narrow_products.h"
 
+#include "ops/composites.h"
 #include "ops/functions.h"
 #include "ops/rows.h"
+#include "passes/graph/product_views.h"
 #include "passes/graph/replace_nodes.h"
+#include "passes/graph/scaled_operands.h"
+#include "passes/graph/weight_products.h"
 
 #include <optional>
 #include <unordered_set>
@@ -21,6 +25,10 @@ std::string_view name(Precision precision) {
       return "bf16";
     case Precision::f16:
       return "f16";
+    case Precision::fp8:
+      return "fp8";
+    case Precision::fp8_block:
+      return "fp8-block";
   }
   return "?";
 }
@@ -44,6 +52,7 @@ using ir::Value;
 std::optional<DType> operand_type(Precision precision) {
   if (precision == Precision::bf16) return DType::bf16;
   if (precision == Precision::f16) return DType::f16;
+  if (is_fp8(precision)) return DType::bf16;  // of what is not multiplied in 8 bits
   return std::nullopt;
 }
 
@@ -52,10 +61,6 @@ bool is_f32_product(const Graph& graph, const Node& n) {
   if (n.op->kind != OpClass::matmul || n.type.dtype != DType::f32) return false;
   const ir::Type& a = graph.type(n.operands[0]);
   return a.dtype == DType::f32 && a.shape[a.shape.rank() - 1] > 1;
-}
-
-bool is_view_of_all(const Node& n) {
-  return n.op->kind == OpClass::reshape || n.op->kind == OpClass::transpose || n.op->kind == OpClass::expand;
 }
 
 // Whether a kernel makes the value: a caller's are inputs, or views of them.
@@ -98,7 +103,9 @@ bool is_sum_of_rows(const Graph& graph, const Node& n) {
 
 class NarrowWriter {
  public:
-  NarrowWriter(const Graph& graph, DType type) : graph_(graph), type_(type) {
+  NarrowWriter(const Graph& graph, DType type, Precision precision)
+      : graph_(graph), type_(type), precision_(precision) {
+    if (is_fp8(precision)) weights_.emplace(graph);
     const std::vector<bool> live = graph.live();
     const std::vector<std::vector<NodeId>> users = graph.users();
     std::vector<bool> reaches(static_cast<std::size_t>(graph.size()), false);  // another product
@@ -117,6 +124,15 @@ class NarrowWriter {
 
   // What stands in a node's place.
   std::optional<Value> written(const Node& n, const std::vector<Value>& x) const {
+    if (weights_) {
+      if (const WeightProduct* own = weights_->find(n))
+        return own->sum == nullptr ? std::optional(in_8_bits(*own, n, x))
+                                   : std::nullopt;  // the sum is written
+      if (const WeightProduct* own = weights_->find_summed(n)) {
+        const std::vector<NodeId>& factors = x[0].graph->node(x[0].id).operands;
+        return in_8_bits(*own, n, {{x[0].graph, factors[0]}, {x[0].graph, factors[1]}});
+      }
+    }
     if (is_f32_product(graph_, n)) return product(n, x);
     if (rounded_.contains(&n)) return wide(ops::cast(ops::add(x[0], x[1]), type_));
     // What a product reads rounded is stored so, and not a second time for what sums it.
@@ -133,13 +149,70 @@ class NarrowWriter {
     return wide({a.graph, a.graph->add(*n.op, {a.id, b.id}, attrs)});
   }
 
-  Value narrowed(const Value& x) const {
+  // Views of what is made of the value beneath them.
+  template <class Make>
+  Value beneath(const Value& x, const Make& make) const {
     Graph& into = *x.graph;
     const Node& n = into.node(x.id);
-    if (n.op->kind == OpClass::cast && into.type(n.operands[0]).dtype == type_) return {&into, n.operands[0]};
-    if (!is_rounded_beneath(into, n)) return ops::cast(x, type_);
-    const Value source = narrowed({&into, n.operands[0]});
+    if (!is_rounded_beneath(into, n)) return make(x);
+    const Value source = beneath({&into, n.operands[0]}, make);
     return {&into, into.add(*n.op, {source.id}, n.attrs, n.location)};
+  }
+
+  Value narrowed(const Value& x) const {
+    return beneath(x, [&](const Value& v) {
+      const Node& n = v.graph->node(v.id);
+      const bool is_wider = n.op->kind == OpClass::cast && v.graph->type(n.operands[0]).dtype == type_;
+      return is_wider ? Value{v.graph, n.operands[0]} : ops::cast(v, type_);
+    });
+  }
+
+  // What is computed is in 16 bits before it is in 8: so it is stored, for its largest value must be known
+  // before it is rounded.
+  Value kept(const Value& source) const {
+    return is_computed(*source.graph, source.id) ? narrowed(source) : source;
+  }
+
+  // A product of a weight, or the sum over a batch of such: one of two matrices.
+  Value in_8_bits(const WeightProduct& own, const Node& n, const std::vector<Value>& x) const {
+    const ScaledOperand a = scaled_operand(own, 0, x[0]), b = scaled_operand(own, 1, x[1]);
+    const Value y = ops::reshape(ops::scaled_matmul(a.codes, a.scale, b.codes, b.scale), n.type.shape);
+    return rounded_.contains(&n) ? wide(ops::cast(y, type_)) : y;
+  }
+
+  ScaledOperand scaled_operand(const WeightProduct& own, std::size_t side, const Value& x) const {
+    const bool is_gradient = own.kind != WeightProduct::Kind::forward && side != own.side;
+    const auto as_matrix = [&](const Value& v) { return matrix_of(own, side, v); };
+    if (precision_ == Precision::fp8) {
+      // Gradients reach further, and have fewer digits to lose.
+      const DType type = is_gradient ? DType::f8e5m2 : DType::f8e4m3;
+      std::optional<Value> scale;
+      const Value codes = beneath(x, [&](const Value& v) {
+        const ScaledOperand s = scaled_by_tensor(kept(v), type);
+        scale = s.scale;
+        return s.codes;
+      });
+      return {as_matrix(codes), *scale};
+    }
+    const Value matrix = as_matrix(beneath(x, [&](const Value& v) { return kept(v); }));
+    if (side == 0) return scaled_by_rows(matrix, DType::f8e4m3);
+    // Of a weight the squares are the same both ways.
+    const bool turned = matrix.graph->node(matrix.id).op->kind == OpClass::transpose;
+    ScaledOperand s = scaled_by_squares(turned ? ops::swap_axes(matrix, 0, 1) : matrix, DType::f8e4m3);
+    if (turned) s = {ops::swap_axes(s.codes, 0, 1), ops::swap_axes(s.scale, 0, 1)};
+    s.codes = ops::slice_axis(s.codes, 1, {.stop = matrix.shape()[1]});
+    return s;
+  }
+
+  // An operand of which all batch axes are rows, as a matrix.
+  static Value matrix_of(const WeightProduct& own, std::size_t side, const Value& x) {
+    const auto joined = [](const Value& v) { return ops::reshape(v, {-1, v.shape()[v.shape().rank() - 1]}); };
+    if (own.kind == WeightProduct::Kind::weight_gradient)
+      return side == 0 ? ops::swap_axes(joined(ops::swap_axes(x, -1, -2)), 0, 1) : joined(x);
+    if (side != own.side) return joined(x);
+    const std::optional<MatrixView> view = matrix_beneath(*x.graph, x.id);
+    const Value matrix = joined({x.graph, view->source});
+    return view->is_transposed ? ops::swap_axes(matrix, 0, 1) : matrix;
   }
 
   // The value that is rounded for a view of it.
@@ -153,6 +226,8 @@ class NarrowWriter {
 
   const Graph& graph_;
   DType type_;
+  Precision precision_;
+  std::optional<WeightProducts> weights_;    // that are multiplied in 8 bits
   std::unordered_set<const Node*> factors_;  // what products read, beneath views
   std::unordered_set<const Node*> rounded_;  // values that are rounded because a product is made of them
 };
@@ -162,7 +237,7 @@ class NarrowWriter {
 Graph with_narrow_products(const Graph& graph, Precision precision) {
   const std::optional<DType> type = operand_type(precision);
   if (!type) return graph;
-  const NarrowWriter writer(graph, *type);
+  const NarrowWriter writer(graph, *type, precision);
   return replace_nodes(graph,
                        [&](const Node& n, const std::vector<Value>& x) { return writer.written(n, x); });
 }
