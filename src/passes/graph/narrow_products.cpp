@@ -10,6 +10,7 @@
 #include "passes/graph/weight_products.h"
 
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -123,15 +124,15 @@ class NarrowWriter {
   }
 
   // What stands in a node's place.
-  std::optional<Value> written(const Node& n, const std::vector<Value>& x) const {
+  std::optional<Value> written(const Node& n, const std::vector<Value>& x) {
     if (weights_) {
-      if (const WeightProduct* own = weights_->find(n))
-        return own->sum == nullptr ? std::optional(in_8_bits(*own, n, x))
-                                   : std::nullopt;  // the sum is written
-      if (const WeightProduct* own = weights_->find_summed(n)) {
-        const std::vector<NodeId>& factors = x[0].graph->node(x[0].id).operands;
-        return in_8_bits(*own, n, {{x[0].graph, factors[0]}, {x[0].graph, factors[1]}});
+      if (const WeightProduct* own = weights_->find(n)) {
+        if (own->sum == nullptr) return in_8_bits(*own, n, x);
+        factors_of_sums_.emplace(own->sum, x);
+        return x[0];  // which nothing reads: the sum is written of the factors
       }
+      if (const WeightProduct* own = weights_->find_summed(n))
+        return in_8_bits(*own, n, factors_of_sums_.at(&n));
     }
     if (is_f32_product(graph_, n)) return product(n, x);
     if (rounded_.contains(&n)) return wide(ops::cast(ops::add(x[0], x[1]), type_));
@@ -167,12 +168,6 @@ class NarrowWriter {
     });
   }
 
-  // What is computed is in 16 bits before it is in 8: so it is stored, for its largest value must be known
-  // before it is rounded.
-  Value kept(const Value& source) const {
-    return is_computed(*source.graph, source.id) ? narrowed(source) : source;
-  }
-
   // A product of a weight, or the sum over a batch of such: one of two matrices.
   Value in_8_bits(const WeightProduct& own, const Node& n, const std::vector<Value>& x) const {
     const ScaledOperand a = scaled_operand(own, 0, x[0]), b = scaled_operand(own, 1, x[1]);
@@ -181,39 +176,46 @@ class NarrowWriter {
   }
 
   ScaledOperand scaled_operand(const WeightProduct& own, std::size_t side, const Value& x) const {
-    const bool is_gradient = own.kind != WeightProduct::Kind::forward && side != own.side;
-    const auto as_matrix = [&](const Value& v) { return matrix_of(own, side, v); };
+    const Factor f = factor_of(own, side, x);
+    const auto turned = [&](const Value& v) { return f.is_turned ? ops::swap_axes(v, 0, 1) : v; };
     if (precision_ == Precision::fp8) {
       // Gradients reach further, and have fewer digits to lose.
-      const DType type = is_gradient ? DType::f8e5m2 : DType::f8e4m3;
-      std::optional<Value> scale;
-      const Value codes = beneath(x, [&](const Value& v) {
-        const ScaledOperand s = scaled_by_tensor(kept(v), type);
-        scale = s.scale;
-        return s.codes;
-      });
-      return {as_matrix(codes), *scale};
+      const bool is_gradient = own.kind != WeightProduct::Kind::forward && side != own.side;
+      const ScaledOperand s = scaled_by_tensor(f.matrix, is_gradient ? DType::f8e5m2 : DType::f8e4m3);
+      return {turned(s.codes), s.scale};
     }
-    const Value matrix = as_matrix(beneath(x, [&](const Value& v) { return kept(v); }));
-    if (side == 0) return scaled_by_rows(matrix, DType::f8e4m3);
-    // Of a weight the squares are the same both ways.
-    const bool turned = matrix.graph->node(matrix.id).op->kind == OpClass::transpose;
-    ScaledOperand s = scaled_by_squares(turned ? ops::swap_axes(matrix, 0, 1) : matrix, DType::f8e4m3);
-    if (turned) s = {ops::swap_axes(s.codes, 0, 1), ops::swap_axes(s.scale, 0, 1)};
-    s.codes = ops::slice_axis(s.codes, 1, {.stop = matrix.shape()[1]});
-    return s;
+    if (side == 0) return scaled_by_rows(turned(f.matrix), DType::f8e4m3);
+    const ScaledOperand s = scaled_by_squares(f.matrix, DType::f8e4m3);  // the same squares both ways
+    const Index columns = x.shape()[x.shape().rank() - 1];
+    return {ops::slice_axis(turned(s.codes), 1, {.stop = columns}), turned(s.scale)};
   }
 
-  // An operand of which all batch axes are rows, as a matrix.
-  static Value matrix_of(const WeightProduct& own, std::size_t side, const Value& x) {
+  // What is scaled: a matrix as it lies in memory, whose transpose may be the factor. Products that read one
+  // value share it.
+  struct Factor {
+    Value matrix;
+    bool is_turned = false;
+  };
+
+  // All batch axes are rows of the factor, or, of x in its weight's gradient, columns; a weight has none.
+  Factor factor_of(const WeightProduct& own, std::size_t side, const Value& x) const {
     const auto joined = [](const Value& v) { return ops::reshape(v, {-1, v.shape()[v.shape().rank() - 1]}); };
-    if (own.kind == WeightProduct::Kind::weight_gradient)
-      return side == 0 ? ops::swap_axes(joined(ops::swap_axes(x, -1, -2)), 0, 1) : joined(x);
-    if (side != own.side) return joined(x);
-    const std::optional<MatrixView> view = matrix_beneath(*x.graph, x.id);
-    const Value matrix = joined({x.graph, view->source});
-    return view->is_transposed ? ops::swap_axes(matrix, 0, 1) : matrix;
+    Graph& into = *x.graph;
+    const MatrixView view = matrix_beneath(into, x.id);
+    const Value source{&into, view.source};
+    const Shape& shape = x.shape();
+    const bool by_columns = own.kind == WeightProduct::Kind::weight_gradient && side == 0;
+    const bool is_weight = own.kind != WeightProduct::Kind::weight_gradient && side == own.side;
+    const bool is_one = shape.size() == shape[shape.rank() - 1] * shape[shape.rank() - 2];
+    const bool is_whole =
+        source.shape().size() == shape.size() && (is_one || view.is_transposed == by_columns);
+    if (is_weight || is_whole) return {kept(joined(source)), view.is_transposed};
+    return {kept(joined(by_columns ? ops::swap_axes(x, -1, -2) : x)), by_columns};
   }
+
+  // What is computed is in 16 bits before it is in 8: so it is stored, for its largest value must be known
+  // before it is rounded.
+  Value kept(const Value& x) const { return is_computed(*x.graph, x.id) ? narrowed(x) : x; }
 
   // The value that is rounded for a view of it.
   const Node* rounded_source(NodeId id) const {
@@ -227,8 +229,9 @@ class NarrowWriter {
   const Graph& graph_;
   DType type_;
   Precision precision_;
-  std::optional<WeightProducts> weights_;    // that are multiplied in 8 bits
-  std::unordered_set<const Node*> factors_;  // what products read, beneath views
+  std::optional<WeightProducts> weights_;                                // that are multiplied in 8 bits
+  std::unordered_map<const Node*, std::vector<Value>> factors_of_sums_;  // over a batch, by the sum
+  std::unordered_set<const Node*> factors_;                              // what products read, beneath views
   std::unordered_set<const Node*> rounded_;  // values that are rounded because a product is made of them
 };
 
@@ -237,7 +240,7 @@ class NarrowWriter {
 Graph with_narrow_products(const Graph& graph, Precision precision) {
   const std::optional<DType> type = operand_type(precision);
   if (!type) return graph;
-  const NarrowWriter writer(graph, *type, precision);
+  NarrowWriter writer(graph, *type, precision);
   return replace_nodes(graph,
                        [&](const Node& n, const std::vector<Value>& x) { return writer.written(n, x); });
 }

@@ -26,22 +26,20 @@ bool is_view_of_all(const Node& n) {
   return n.op->kind == OpClass::reshape || n.op->kind == OpClass::transpose || n.op->kind == OpClass::expand;
 }
 
-std::optional<MatrixView> matrix_beneath(const Graph& graph, NodeId id) {
+MatrixView matrix_beneath(const Graph& graph, NodeId id) {
   MatrixView out{.source = id, .is_transposed = false};
   for (;;) {
     const Node& n = graph.node(out.source);
     if (!is_view_of_all(n)) return out;
-    const Shape &shape = n.type.shape, &before = graph.type(n.operands[0]).shape;
     if (n.op->kind == OpClass::transpose) {
       const std::vector<Index>& perm = n.attrs.integers("perm");
-      const Index rank = shape.rank();
-      if (rank < 2) return std::nullopt;
-      const Index last = perm[static_cast<std::size_t>(rank) - 1],
-                  other = perm[static_cast<std::size_t>(rank) - 2];
-      if (std::min(last, other) != rank - 2) return std::nullopt;
+      const auto rank = static_cast<Index>(perm.size());
+      if (rank < 2) return out;
+      const Index last = perm[perm.size() - 1], other = perm[perm.size() - 2];
+      if (std::min(last, other) != rank - 2) return out;
       out.is_transposed = out.is_transposed != (last < other);
-    } else if (!is_same_matrix(shape, before)) {
-      return std::nullopt;
+    } else if (!is_same_matrix(n.type.shape, graph.type(n.operands[0]).shape)) {
+      return out;
     }
     out.source = n.operands[0];
   }

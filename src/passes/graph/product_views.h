@@ -3,8 +3,6 @@
 
 #include "ir/graph.h"
 
-#include <optional>
-
 namespace tilewright::passes {
 
 // Whether a node is a view with all elements of its operand: a reshape, a transpose or an expand.
@@ -16,7 +14,7 @@ struct MatrixView {
   ir::NodeId source = -1;
   bool is_transposed = false;
 };
-std::optional<MatrixView> matrix_beneath(const ir::Graph& graph, ir::NodeId id);
+MatrixView matrix_beneath(const ir::Graph& graph, ir::NodeId id);
 
 // The node that views of all elements, and slices of what is computed, are taken of.
 ir::NodeId source_beneath(const ir::Graph& graph, ir::NodeId id);

@@ -54,8 +54,12 @@ bool WeightProducts::add_weight_gradient(const Graph& graph, const Node& n,
     if (users.size() != 1) return false;
     sum = &graph.node(users[0]);
     if (sum->op != &ops::kSum || sum->attrs.has(ops::kApart)) return false;
-    const std::vector<Index>& axes = sum->attrs.integers("axes");
-    if (static_cast<int>(axes.size()) != shape.rank() - 2 || axes.back() >= shape.rank() - 2) return false;
+    Index summed = 1;
+    for (const Index axis : sum->attrs.integers("axes")) {
+      if (axis + 2 >= shape.rank()) return false;
+      summed *= shape[static_cast<int>(axis)];
+    }
+    if (summed * matrix_size(shape) != shape.size()) return false;  // some of the batch is kept
   }
   for (const std::size_t side : {0, 1}) {
     const NodeId x = source_beneath(graph, n.operands[side]),
@@ -78,18 +82,17 @@ bool WeightProducts::add_weight_gradient(const Graph& graph, const Node& n,
 
 void WeightProducts::add_product(const Graph& graph, const Node& n) {
   for (const std::size_t side : {1, 0}) {
-    const std::optional<MatrixView> weight = matrix_beneath(graph, n.operands[side]);
-    if (!weight) continue;
-    const NodeId argument = source_beneath(graph, weight->source);
+    const MatrixView weight = matrix_beneath(graph, n.operands[side]);
+    const NodeId argument = source_beneath(graph, weight.source);
     if (!is_input(graph, argument) || apart_.contains(argument)) continue;
     const Shape& matrix = graph.type(n.operands[side]).shape;
-    if (graph.type(weight->source).shape.size() != matrix_size(matrix)) continue;
+    if (graph.type(weight.source).shape.size() != matrix_size(matrix)) continue;
     const bool is_batch = n.type.shape.size() != matrix_size(n.type.shape);
     if (is_batch && side == 0) continue;  // its batch is no rows of the result
     const NodeId x = source_beneath(graph, n.operands[1 - side]);
     if (is_gathered(graph, x)) continue;
-    const bool last = (side == 0) != weight->is_transposed;
-    const bool is_forward = contracted_.emplace(weight->source, last).first->second == last;
+    const bool last = (side == 0) != weight.is_transposed;
+    const bool is_forward = contracted_.emplace(weight.source, last).first->second == last;
     if (is_forward) multiplied_[x].push_back({extent(matrix, 2), extent(matrix, 1)});
     using Kind = WeightProduct::Kind;
     products_.emplace(&n,
