@@ -5,8 +5,8 @@
 
 namespace tilewright::nn {
 
-// Numbers of at least 0 by their roots, so that they may be 2³⁶ times smaller than their block's largest, as
-// squares of gradients are; rounded stochastically, with the mean of the squares themselves.
+// Numbers of at least 0 by their roots, so that they may be 5·10¹⁰ times smaller than their block's largest,
+// as squares of gradients are; rounded stochastically, with the mean of the squares themselves.
 EightBit squares_to_eight_bit(const Tensor& x, const Tensor& seed, const Location& where);
 // Those, f32. What was rounded to 0 is read as the square of half the least code: nothing is divided by 0
 // that had a gradient.

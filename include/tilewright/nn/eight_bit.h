@@ -10,8 +10,8 @@ namespace tilewright::nn {
 // Block-wise quantization (T. Dettmers et al., 8-bit Optimizers via Block-wise Quantization, arXiv
 // 2110.02861): each block of 256 elements, as they follow one another in the tensor, has a scale of its own,
 // f32, its largest absolute value over f8e4m3's largest number. The code is dynamic, not linear: f8e4m3 has 4
-// bits of exponent, so that a number 2¹⁸ times smaller than its block's largest is not yet 0. That is a byte
-// and 1/64 an element.
+// bits of exponent, so that a number 200,000 times smaller than its block's largest is not yet 0. That is a
+// byte and 1/64 an element.
 struct EightBit {
   Tensor codes;   // f8e4m3, of the tensor's shape
   Tensor scales;  // f32[blocks]
@@ -19,8 +19,9 @@ struct EightBit {
 };
 inline constexpr Index kEightBitBlock = 256;
 
-// The tensor in 8 bits, each element rounded to the nearest code: off by at most 2⁻⁴ of itself, or by 2⁻¹⁹ of
-// its block's largest. An infinity or a NaN makes all of its block NaN. Throws Error on what is no float.
+// The tensor in 8 bits, each element rounded to the nearest code: off by at most 2⁻⁴ of itself, or by
+// 2⁻¹⁰ / 448 of its block's largest. An infinity or a NaN makes all of its block NaN. Throws Error on what is
+// no float.
 EightBit to_eight_bit(const Tensor& x, const Location& where = Location::current());
 // The same rounded stochastically: to one of the two codes about it, with the probabilities of which it is
 // the mean; the same seed (i64[]) rounds alike. So an average that moves by less than a code's distance is
