@@ -40,10 +40,26 @@ DType computed_in(const ir::Graph& graph, const ir::Node& n) {
   return widest;
 }
 
+// The type of a factor's values, which are 8-bit floats where the factor is such in a wider type
+// (passes/graph/converted_factors.h).
+DType values_of(const ir::Graph& graph, ir::NodeId factor) {
+  ir::NodeId id = factor;
+  for (const ir::Node* n = &graph.node(id);; n = &graph.node(id)) {
+    const OpClass kind = n->op->kind;
+    const bool is_view = kind == OpClass::reshape || kind == OpClass::transpose || kind == OpClass::expand ||
+                         kind == OpClass::slice || kind == OpClass::pad;
+    if (kind != OpClass::cast && !is_view) return graph.type(factor).dtype;
+    id = n->operands[0];
+    if (is_f8(graph.type(id).dtype)) return graph.type(id).dtype;
+  }
+}
+
 std::string product_text(const ir::Graph& graph, const ir::Node& n) {
-  const DType operands = graph.type(n.operands[0]).dtype, right = graph.type(n.operands[1]).dtype;
-  std::string text = fmt::format("{} {}", n.op->name, name(operands));
-  if (right != operands) text += fmt::format(" x {}", name(right));  // 8-bit floats of two types
+  const DType operands = graph.type(n.operands[0]).dtype;
+  const DType left = values_of(graph, n.operands[0]), right = values_of(graph, n.operands[1]);
+  std::string text = fmt::format("{} {}", n.op->name, name(left));
+  if (right != left) text += fmt::format(" x {}", name(right));  // 8-bit floats of two types
+  if (left != operands) text += fmt::format(" as {}", name(operands));
   if (compute_dtype(operands) == operands) return text;
   text += fmt::format(", sums {}", name(compute_dtype(operands)));
   if (is_narrow_float(n.type.dtype)) text += fmt::format(", result {}", name(n.type.dtype));
@@ -97,7 +113,7 @@ std::string precision_text(const ir::Graph& graph, Precision precision) {
   for (ir::NodeId id = 0; id < graph.size(); ++id) {
     const ir::Node& n = graph.node(id);
     if (!live[static_cast<std::size_t>(id)] || !is_float_product(graph, n)) continue;
-    const DType own = graph.type(n.operands[0]).dtype;
+    const DType own = is_fp8(precision) ? values_of(graph, n.operands[0]) : graph.type(n.operands[0]).dtype;
     (is_fp8(precision) && is_f8(own) ? eight : own == type ? meant : other) += 1;
   }
   const auto products = [](int n) { return fmt::format("{} product{}", n, n == 1 ? "" : "s"); };

@@ -10,10 +10,16 @@
 #include "passes/pipeline.h"
 #include "support/host_values.h"
 #include "support/run_graph.h"
+#include "tensor/precision_text.h"
 
 #include <tilewright/tile/text.h>
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
 
 namespace tilewright::emulation {
 namespace {
@@ -59,27 +65,40 @@ TEST_P(EmulatedFp8, ComputesWhatTheRewrittenGraphSays) {
   }
 }
 
-// Large ones, which are not run here: every product of 8 bits is the tensor cores'.
-TEST_P(EmulatedFp8, TakesTensorCoresOf8Bits) {
+// Large ones, which are not run here: every product is the tensor cores', of 8 bits where they have such,
+// else of the same values in bf16.
+TEST_P(EmulatedFp8, TakesTensorCores) {
   const auto [architecture, precision] = GetParam();
+  const bool has_8_bits = std::string(architecture) == "sm_90a";
   const auto backend = open_emulated_cuda(architecture).value();
   const passes::Compiled compiled =
       passes::run_pipeline(hidden_layer({4, 512, 768}, 3072), backend->target(), {.precision = precision});
   int products = 0;
+  for (const ir::Node& n : compiled.graph.nodes()) {
+    if (n.op->kind != ir::OpClass::matmul) continue;
+    EXPECT_EQ(is_f8(compiled.graph.type(n.operands[0]).dtype), has_8_bits);
+  }
   for (const tile::Kernel& kernel : compiled.plan.kernels) {
     const std::string text = tile::print(kernel);
     if (text.find(" = dot ") == std::string::npos) continue;
     ++products;
-    EXPECT_NE(text.find("f8e4m3"), std::string::npos) << text;
     const auto candidates = backend->candidates(kernel);
     const auto best = std::find_if(candidates.begin(), candidates.end(),
                                    [](const backends::Candidate& c) { return c.refusal.empty(); });
     ASSERT_NE(best, candidates.end());
     const std::string schedule = tile::to_string(best->schedule);
-    EXPECT_EQ(schedule.starts_with("wgmma"), std::string(architecture) == "sm_90a") << schedule << "\n"
-                                                                                    << text;
+    EXPECT_TRUE(schedule.starts_with(has_8_bits ? "wgmma" : "mma")) << schedule << "\n" << text;
   }
   EXPECT_EQ(products, 6);
+  // What explain() says: the values are of 8 bits, in whatever they are multiplied.
+  const std::string whole = detail::precision_text(compiled.graph, precision);
+  EXPECT_NE(whole.find(": 6 products of 8-bit floats"), std::string::npos) << whole;
+  std::vector<ir::NodeId> all(static_cast<std::size_t>(compiled.graph.size()));
+  std::iota(all.begin(), all.end(), 0);
+  const std::string types = detail::types_text(compiled.graph, all);
+  EXPECT_NE(types.find(has_8_bits ? "matmul f8e4m3, sums f32" : "matmul f8e4m3 as bf16, sums f32"),
+            std::string::npos)
+      << types;
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, EmulatedFp8,
