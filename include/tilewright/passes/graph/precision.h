@@ -22,7 +22,7 @@ enum class Precision : std::uint8_t {
   // weight is an argument of the program; its gradient's two products are meant, too. All else is as under
   // bf16: attention, logits whose loss names their type (linear_cross_entropy), embeddings and what is tied
   // to them, products of groups. An infinity or a NaN in an operand makes all results NaN that share its
-  // scale. Devices without tensor cores for 8 bits convert, and are slower than with bf16.
+  // scale. Devices without matrix units for 8 bits convert, and gain nothing.
   fp8,        // a scale for each tensor; values are f8e4m3, gradients f8e5m2 (arXiv 2209.05433)
   fp8_block,  // a scale for each 1 x 128 of what is multiplied with a weight along the depth, and for 128 x
               // 128 of the weight; f8e4m3 (arXiv 2412.19437)
