@@ -31,6 +31,16 @@ def add_rmsnorm(x, r, w):
     return s * torch.rsqrt(s.pow(2).mean(-1, keepdim=True) + 1e-5) * w
 
 
+def optimizer_step(p, g, m, v):
+    """AdamW as lab/pairs/optimizer_step writes it: masters in f32, moments rounded to their type."""
+    rate, beta1, beta2, decay = 6e-4, 0.9, 0.95, 0.1
+    started1, started2 = 1 - beta1**100, 1 - beta2**100
+    g, types = g.float(), (m.dtype, v.dtype)
+    m, v = m.float() * beta1 + g * (1 - beta1), v.float() * beta2 + g * g * (1 - beta2)
+    along = m / (v.sqrt() / math.sqrt(started2) + 1e-8)
+    return p * (1 - rate * decay) - along * (rate / started1), m.to(types[0]), v.to(types[1])
+
+
 def cross_entropy_loss(logits, labels):
     return F.cross_entropy(logits.float(), labels)
 
@@ -279,6 +289,7 @@ def eager(work, parameters):
             "embedding": lambda table, index: F.embedding(index, table), "elu": elu, "sincos10": sincos10,
             "softmax": lambda x: torch.softmax(x, -1), "layernorm_gelu": layernorm_gelu, "add_rmsnorm": add_rmsnorm,
             "gemv": torch.matmul, "swiglu_mlp": swiglu_mlp,
+            "optimizer_step": optimizer_step,
             "cross_entropy": with_gradient(cross_entropy_loss),
             "linear_cross_entropy": linear_with_gradients(linear_loss)}[work]
 

@@ -1,9 +1,8 @@
 // AdamW, and Muon, which moves by AdamW what it does not make orthogonal.
+#include "nn/moment.h"
 #include "nn/update_rules.h"
 
 #include <tilewright/tensor/composites.h>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,28 +11,40 @@ namespace tilewright::nn {
 
 namespace {
 
+DType type_of_squares(const AdamWOptions& options) {
+  return options.second_moments.value_or(options.moments);
+}
+
 class AdamW final : public UpdateRule {
  public:
-  explicit AdamW(AdamWOptions options) : options_(std::move(options)) {}
+  explicit AdamW(AdamWOptions options)
+      : options_(std::move(options)),
+        first_(Moment::Of::gradients, options_.moments, 0),
+        second_(Moment::Of::squares, type_of_squares(options_), first_.slots()) {}
+  std::size_t slots() const { return first_.slots() + second_.slots(); }
   std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
-    const auto empty = [&] { return cast(empty_slot(parameter), options_.moments); };
-    return {empty(), empty()};  // each in memory of its own, so that both can be donated
+    return both(first_.empty(parameter),
+                second_.empty(parameter));  // each in memory of its own, to be donated
   }
   Moved move(const Step& step) const override {
-    const auto wide = [&](std::size_t slot) { return cast(step.slots[slot], DType::f32); };
-    const Tensor first = toward(wide(0), step.gradient, 1 - options_.beta1);
-    const Tensor second = toward(wide(1), square(step.gradient), 1 - options_.beta2);
+    const Tensor first = toward(first_.read(step.slots), step.gradient, 1 - options_.beta1);
+    const Tensor second = toward(second_.read(step.slots), square(step.gradient), 1 - options_.beta2);
     // 1 - beta^steps; in f32 the difference itself would lose half of its digits at first.
     const Tensor started1 = -expm1(step.steps * std::log(options_.beta1));
     const Tensor started2 = -expm1(step.steps * std::log(options_.beta2));
     const Tensor along = first / (sqrt(second) / sqrt(started2) + options_.epsilon);
     const Tensor value = decayed(step, options_.weight_decay, options_.decayed);
     return {value - step.rate / started1 * along,
-            {cast(first, options_.moments), cast(second, options_.moments)}};
+            both(first_.written(first, step), second_.written(second, step))};
   }
 
  private:
+  static std::vector<Tensor> both(std::vector<Tensor> first, const std::vector<Tensor>& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  }
   AdamWOptions options_;
+  Moment first_, second_;
 };
 
 // The matrix with its singular values brought near 1: a quintic of it, several times (coefficients of
@@ -54,10 +65,13 @@ Tensor orthogonalized(const Tensor& matrix, int iterations) {
 class Muon final : public UpdateRule {
  public:
   explicit Muon(MuonOptions options) : options_(std::move(options)), others_(options_.others) {}
-  // Both kinds of parameters have as many slots; the second of an orthogonal one stays empty.
+  // Both kinds of parameters have as many slots; those of an orthogonal one behind the first stay empty.
   std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
     if (!is_orthogonal(parameter)) return others_.first_slots(parameter);
-    return {empty_slot(parameter), zeros_like(sum(cast(parameter.tensor, DType::f32)))};
+    std::vector<Tensor> slots{empty_slot(parameter)};
+    while (slots.size() < others_.slots())
+      slots.push_back(zeros_like(sum(cast(parameter.tensor, DType::f32))));
+    return slots;
   }
   Moved move(const Step& step) const override {
     if (!is_orthogonal(step.parameter)) {
@@ -70,8 +84,9 @@ class Muon final : public UpdateRule {
     const double scale =
         std::sqrt(std::max(1.0, static_cast<double>(shape[0]) / static_cast<double>(shape[1])));
     const Tensor value = step.value * (1.0 - step.rate * options_.weight_decay);
-    return {value - step.rate * (orthogonalized(along, options_.iterations) * scale),
-            {momentum, step.slots[1]}};
+    std::vector<Tensor> slots = step.slots;
+    slots[0] = momentum;
+    return {value - step.rate * (orthogonalized(along, options_.iterations) * scale), std::move(slots)};
   }
 
  private:
@@ -82,23 +97,9 @@ class Muon final : public UpdateRule {
   AdamW others_;
 };
 
-// bf16 has f32's range, which the squares of small gradients need.
 void check_moments(const char* of, const AdamWOptions& options, const Location& where) {
-  const DType type = options.moments;
-  if (type != DType::f32 && type != DType::bf16)
-    throw Error(fmt::format("{}: moments in {}; f32 and bf16 have the range for them", of, name(type)),
-                where);
-  if (type == DType::f32) return;
-  // An average of nothing falls by 1 - beta of itself; by less than half a unit of its last digit it stays.
-  const double most = 1 - unit_roundoff(type);
-  for (const auto& [beta, called] : {std::pair{options.beta1, "beta1"}, {options.beta2, "beta2"}})
-    if (beta > most)
-      throw Error(
-          fmt::format("{}: {} is {} and moments are bf16, in which an average that moves by {:.2g} of "
-                      "itself a step stays where it is: a beta of at most {:.3f}, 0.95 say, or moments "
-                      "in f32",
-                      of, called, beta, 1 - beta, most),
-          where);
+  check_moment(of, "beta1", options.beta1, options.moments, where);
+  check_moment(of, "beta2", options.beta2, type_of_squares(options), where);
 }
 
 }  // namespace

@@ -2,15 +2,15 @@
 //   with_narrow_products, where a precision asks for it → in_fixed_order, where that is asked for →
 //   with_scans_in_blocks → with_sorts_in_runs →
 //   with_sums_apart, which gives a second graph that goes the same way, and the faster one is taken →
-//   simplify → with_products_by_parts → with_variances_by_parts → with_sums_by_rows → with_separated_axes
-//                                                   rewrite the graph
-//   materialize                                     stores what memory must hold
-//   fuse_chunked, or keep_apart                     chooses the groups, each of which becomes a kernel
+//   simplify → with_converted_factors → with_products_by_parts → with_variances_by_parts → with_sums_by_rows
+//   → with_separated_axes                             rewrite the graph materialize stores what memory must
+//   hold fuse_chunked, or keep_apart                     chooses the groups, each of which becomes a kernel
 //   plan_groups                                     writes their kernels (emit/), buffers and launches; where
 //                                                   memory is short, launches again (fit_memory.h)
 #include "passes/pipeline.h"
 
 #include "passes/fuse/separated_axes.h"
+#include "passes/graph/converted_factors.h"
 #include "passes/graph/fixed_order.h"
 #include "passes/graph/long_scans.h"
 #include "passes/graph/long_sorts.h"
@@ -36,6 +36,7 @@ void tell(const PipelineOptions& options, std::string_view part) {
 // The graph as it is fused.
 ir::Graph stored(ir::Graph g, const tile::Target& target, const PipelineOptions& options) {
   if (options.simplify) g = simplify(g);
+  g = with_converted_factors(g, target);
   g = with_products_by_parts(g, target);
   g = with_variances_by_parts(g, target);
   g = with_sums_by_rows(g, target);

@@ -424,5 +424,12 @@ Tensor dropout(const Tensor& x, const Tensor& seed, double p, const Location& wh
   return one("dropout", {x, seed}, where,
              [&](const Values& in) { return ops::dropout(in[0], in[1], {.p = p}); });
 }
+Tensor uniform(const Tensor& seed, const Shape& shape, const Location& where) {
+  return one("uniform", {seed}, where, [&](const Values& in) {
+    if (in[0].dtype() != DType::i64 || in[0].shape().rank() != 0)
+      throw Error(fmt::format("uniform: the seed must be i64[], got {}", to_string(in[0].type())), where);
+    return ops::rand(in[0], shape, 0, DType::f32);
+  });
+}
 
 }  // namespace tilewright

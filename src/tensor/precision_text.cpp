@@ -40,9 +40,26 @@ DType computed_in(const ir::Graph& graph, const ir::Node& n) {
   return widest;
 }
 
+// The type of a factor's values, which are 8-bit floats where the factor is such in a wider type
+// (passes/graph/converted_factors.h).
+DType values_of(const ir::Graph& graph, ir::NodeId factor) {
+  ir::NodeId id = factor;
+  for (const ir::Node* n = &graph.node(id);; n = &graph.node(id)) {
+    const OpClass kind = n->op->kind;
+    const bool is_view = kind == OpClass::reshape || kind == OpClass::transpose || kind == OpClass::expand ||
+                         kind == OpClass::slice || kind == OpClass::pad;
+    if (kind != OpClass::cast && !is_view) return graph.type(factor).dtype;
+    id = n->operands[0];
+    if (is_f8(graph.type(id).dtype)) return graph.type(id).dtype;
+  }
+}
+
 std::string product_text(const ir::Graph& graph, const ir::Node& n) {
   const DType operands = graph.type(n.operands[0]).dtype;
-  std::string text = fmt::format("{} {}", n.op->name, name(operands));
+  const DType left = values_of(graph, n.operands[0]), right = values_of(graph, n.operands[1]);
+  std::string text = fmt::format("{} {}", n.op->name, name(left));
+  if (right != left) text += fmt::format(" x {}", name(right));  // 8-bit floats of two types
+  if (left != operands) text += fmt::format(" as {}", name(operands));
   if (compute_dtype(operands) == operands) return text;
   text += fmt::format(", sums {}", name(compute_dtype(operands)));
   if (is_narrow_float(n.type.dtype)) text += fmt::format(", result {}", name(n.type.dtype));
@@ -58,7 +75,8 @@ void add_once(std::vector<std::string>& all, std::string text) {
 void check_precision(Precision precision, const Location& where) {
   if (name(precision) != "?") return;
   throw Error(
-      fmt::format("compile: CompileOptions::precision is {}, which is none: take f32, tf32, bf16 or f16",
+      fmt::format("compile: CompileOptions::precision is {}, which is none: take f32, tf32, bf16, f16, "
+                  "fp8 or fp8_block",
                   static_cast<int>(precision)),
       where);
 }
@@ -90,15 +108,20 @@ std::string types_text(const ir::Graph& graph, const std::vector<ir::NodeId>& no
 std::string precision_text(const ir::Graph& graph, Precision precision) {
   const std::vector<bool> live = graph.live();
   const bool is_tf32 = precision == Precision::tf32;
-  const std::string_view type = is_tf32 ? name(DType::f32) : name(precision);
-  int meant = 0, other = 0;
+  const DType type = is_fp8(precision) ? DType::bf16 : parse_dtype(name(precision)).value_or(DType::f32);
+  int meant = 0, eight = 0, other = 0;
   for (ir::NodeId id = 0; id < graph.size(); ++id) {
     const ir::Node& n = graph.node(id);
     if (!live[static_cast<std::size_t>(id)] || !is_float_product(graph, n)) continue;
-    (name(graph.type(n.operands[0]).dtype) == type ? meant : other) += 1;
+    const DType own = is_fp8(precision) ? values_of(graph, n.operands[0]) : graph.type(n.operands[0]).dtype;
+    (is_fp8(precision) && is_f8(own) ? eight : own == type ? meant : other) += 1;
   }
   const auto products = [](int n) { return fmt::format("{} product{}", n, n == 1 ? "" : "s"); };
-  std::string text = fmt::format("{}: {} of {} ", name(precision), products(meant), type);
+  std::string text = fmt::format("{}: ", name(precision));
+  if (is_fp8(precision))
+    text += fmt::format("{} of 8-bit floats with {}, ", products(eight),
+                        precision == Precision::fp8 ? "a scale for each operand" : "scales of blocks");
+  text += fmt::format("{} of {} ", products(meant), name(type));
   text += is_tf32 ? "that may be rounded to tf32: what kernels do, they say" : "with sums of f32";
   if (other > 0) text += fmt::format("; {} of other types", products(other));
   return text;

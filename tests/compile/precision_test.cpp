@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -94,15 +95,18 @@ TEST_P(PrecisionTest, ProgramsAndKernelsOnDiskAreKeptApart) {
   ASSERT_NE(mkdtemp(made.data()), nullptr);
   const auto all_of = [&](const std::vector<Precision>& order) {
     Context ctx({.device = GetParam(), .cache_directory = made});
-    const Tensor x = ctx.full({4, kDepth}, kAboveBf16), w = ctx.ones({kDepth, 3});
+    // The last row is larger, so that a scale for all is not one that keeps the first.
+    std::vector<float> values(4 * kDepth, static_cast<float>(kAboveBf16));
+    std::fill(values.end() - kDepth, values.end(), 2.F);
+    const Tensor x = ctx.from(values, {4, kDepth}), w = ctx.ones({kDepth, 3});
     std::map<Precision, double> got;
-    for (const Precision p : order) got[p] = first(compile(product, {.precision = p})(x, w)) / kDepth;
+    for (const Precision p : order)  // but for the last bits, which scales change
+      got[p] = std::round(first(compile(product, {.precision = p})(x, w)) / kDepth * 0x1p12) * 0x1p-12;
     return got;
   };
-  const std::map<Precision, double> wanted{{Precision::f32, kAboveBf16},
-                                           {Precision::tf32, kAboveBf16},
-                                           {Precision::bf16, 1},
-                                           {Precision::f16, kAboveBf16}};
+  const std::map<Precision, double> wanted{{Precision::f32, kAboveBf16}, {Precision::tf32, kAboveBf16},
+                                           {Precision::bf16, 1},         {Precision::f16, kAboveBf16},
+                                           {Precision::fp8, 1},          {Precision::fp8_block, kAboveBf16}};
   const std::vector<Precision> forward(std::begin(kAllPrecisions), std::end(kAllPrecisions)),
       back(forward.rbegin(), forward.rend());
   for (const auto& order : {forward, back, forward}) EXPECT_EQ(all_of(order), wanted);
@@ -147,7 +151,8 @@ TEST_P(PrecisionTest, WhatIsWrittenInAnotherTypeIsMultipliedInThat) {
 TEST_P(PrecisionTest, AValueThatIsNoneIsAnError) {
   test::expect_says(
       [&] { (void)compile(product, {.precision = static_cast<Precision>(9)})(filled(1), ones_); },
-      {"compile: CompileOptions::precision is 9", "take f32, tf32, bf16 or f16", "precision_test.cpp:"});
+      {"compile: CompileOptions::precision is 9", "take f32, tf32, bf16, f16, fp8 or fp8_block",
+       "precision_test.cpp:"});
 }
 
 // 300² is beyond f16, and no product is in the way in f32.

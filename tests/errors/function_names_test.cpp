@@ -250,6 +250,8 @@ std::vector<Mistake> FunctionNames::of_the_rest() const {
       TW_WRONG(linear_cross_entropy, x_, x_, x_),
       TW_WRONG(dropout, x_, scalar_, 0.5),
       TW_WRONG(dropout, x_, scalar_, 2),
+      TW_WRONG(uniform, x_, Shape{2}),
+      TW_WRONG(uniform, none_, Shape{2}),
   };
 }
 

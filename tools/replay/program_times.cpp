@@ -24,6 +24,7 @@ struct Wanted {
   std::optional<double> arena_mb;
   std::size_t kernels = 40;
   bool sources = false, memory = false, graph = false, recompute = false;
+  Precision precision = Precision::f32;
 };
 
 namespace {
@@ -129,6 +130,7 @@ int run(const std::string& file, const std::string& target, const Wanted& wanted
   passes::Compiled compiled = passes::run_pipeline(
       *graph, machine.target,
       {.recompute = wanted.recompute ? Recompute::always : Recompute::by_cost,
+       .precision = wanted.precision,
        .arena_bytes = wanted.arena_mb ? std::optional<Index>(static_cast<Index>(*wanted.arena_mb * 1e6))
                                       : std::nullopt});
   passes::launch_together(compiled, compiled.plan.arena_bytes / 256);
@@ -164,7 +166,7 @@ int run(const std::string& file, const std::string& target, const Wanted& wanted
 }  // namespace tilewright::replay
 
 int main(int argc, char** argv) {
-  std::string file, target = "sm_90a";
+  std::string file, target = "sm_90a", precision = "f32";
   tilewright::replay::Wanted wanted;
   CLI::App app("Predicted times of a graph file's launches on a machine that need not be there.");
   app.add_option("graph", file, "a graph text file, as tw explain --dump writes")->required();
@@ -175,8 +177,12 @@ int main(int argc, char** argv) {
   app.add_flag("--recompute", wanted.recompute, "with large values computed again wherever they may be");
   app.add_option("--arena", wanted.arena_mb, "MB that temporaries may take: launches are repeated for that");
   app.add_flag("--graph", wanted.graph, "and the graph after the passes, with what was not fused and why");
+  app.add_option("--precision", precision, "of products of f32: f32, tf32, bf16, f16, fp8 or fp8-block");
   CLI11_PARSE(app, argc, argv);
   try {
+    const auto known = tilewright::parse_precision(precision);
+    if (!known) throw tilewright::Error("there is no precision '" + precision + "'");
+    wanted.precision = *known;
     return tilewright::replay::run(file, target, wanted);
   } catch (const std::exception& error) {
     fmt::print(stderr, "program_times: {}\n", error.what());

@@ -122,7 +122,7 @@ void add_explain(CLI::App& app) {
   sub->add_flag("--autotune", in->subject.autotune,
                 "Measure the schedules of each kernel and take the fastest; each is listed with its times");
   sub->add_option("--precision", in->subject.precision,
-                  "What products of f32 of a graph file run in: f32, tf32, bf16 or f16")
+                  "What products of f32 of a graph file run in: f32, tf32, bf16, f16, fp8 or fp8-block")
       ->type_name("TYPE");
   sub->add_option(
          "--memory", in->subject.memory,

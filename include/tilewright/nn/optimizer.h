@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace tilewright::nn {
 
 // What an optimizer remembers of parameters that are a tree P: how many steps it has made, f32[], and for
 // each of its slots (moments, say) a tensor for each parameter, in f32 unless the optimizer's options say
-// otherwise.
+// otherwise: a moment of 8 bits is two slots, codes and scales.
 template <class P>
 struct OptimizerState {
   Tensor steps;
@@ -128,13 +129,16 @@ struct AdamWOptions {
   double epsilon = 1e-8;
   double weight_decay = 0.01;
   ParameterFilter decayed = matrices();
-  // What both moments are stored in, f32 or bf16: 8 or 4 bytes a parameter. They are computed in f32 and
-  // rounded once a step.
+  // What both moments are stored in: f32, bf16, or f8e4m3, which is 8 bits by blocks (eight_bit.h), in 8, 4
+  // or 2.03 bytes a parameter. They are computed in f32 and rounded once a step; to 8 bits stochastically, by
+  // the step's number, and that of the squares by its root.
   DType moments = DType::f32;
+  // That of the squares, where it is to be another: bf16 beside f8e4m3, say (FP8-LM, arXiv 2310.18313).
+  std::optional<DType> second_moments = {};
 };
-// The optimizer AdamW, as its options say. Throws Error where moments are of another type, and where they are
+// The optimizer AdamW, as its options say. Throws Error where moments are of another type; where they are
 // bf16 and a beta is so near 1 (above 0.996) that its average no longer falls: what it moves by in a step is
-// rounded away.
+// rounded away; and where they are of 8 bits and a beta above 0.99 would add up too many roundings.
 Optimizer adamw(AdamWOptions options = {}, const Location& where = Location::current());
 
 // The sign of a mix of momentum and gradient (Chen et al., arXiv 2302.06675).

@@ -48,8 +48,10 @@ struct CompileOptions {
   // is made of is rounded once. tf32: operands may lose all but 10 bits of their mantissa where the device
   // multiplies such at several times the rate (tensor cores); elsewhere products have all bits. f32: f32's
   // accuracy; large products may be made of products of bf16 parts that keep all 24 bits. explain() says for
-  // each kernel which operation runs in which type. A compiled function that is called inside another has the
-  // precision of that one. Throws Error, at the first call, on a value that is no Precision.
+  // each kernel which operation runs in which type. fp8 and fp8_block: products of weights are of 8-bit
+  // floats with scales, and other products are as under bf16 (passes/graph/precision.h says which are which).
+  // A compiled function that is called inside another has the precision of that one. Throws Error, at the
+  // first call, on a value that is no Precision.
   Precision precision = Precision::f32;
   // The same bits at every call with the same arguments on a device. Without it that holds for all but sums
   // of floats by index (scatter_add, gradients of gathers and of embeddings), which are added by atomics:

@@ -270,6 +270,9 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& labe
 // Zeroes elements with probability p, in [0, 1), scales the rest by 1/(1-p); the same seed (i64[]) gives the
 // same mask.
 Tensor dropout(const Tensor& x, const Tensor& seed, double p, TW_HERE);
+// Uniform numbers in [0, 1), multiples of 2⁻²⁴ in f32; the same seed (i64[]) gives the same on every device
+// (Philox). Throws Error where the seed is another tensor.
+Tensor uniform(const Tensor& seed, const Shape& shape, TW_HERE);
 
 #undef TW_HERE
 

@@ -1,11 +1,16 @@
 // Operands of f32 products are rounded beneath their views; results where they lie between two products.
 #include "passes/graph/narrow_products.h"
 
+#include "ops/composites.h"
 #include "ops/functions.h"
 #include "ops/rows.h"
+#include "passes/graph/product_views.h"
 #include "passes/graph/replace_nodes.h"
+#include "passes/graph/scaled_operands.h"
+#include "passes/graph/weight_products.h"
 
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -21,6 +26,10 @@ std::string_view name(Precision precision) {
       return "bf16";
     case Precision::f16:
       return "f16";
+    case Precision::fp8:
+      return "fp8";
+    case Precision::fp8_block:
+      return "fp8-block";
   }
   return "?";
 }
@@ -44,6 +53,7 @@ using ir::Value;
 std::optional<DType> operand_type(Precision precision) {
   if (precision == Precision::bf16) return DType::bf16;
   if (precision == Precision::f16) return DType::f16;
+  if (is_fp8(precision)) return DType::bf16;  // of what is not multiplied in 8 bits
   return std::nullopt;
 }
 
@@ -52,10 +62,6 @@ bool is_f32_product(const Graph& graph, const Node& n) {
   if (n.op->kind != OpClass::matmul || n.type.dtype != DType::f32) return false;
   const ir::Type& a = graph.type(n.operands[0]);
   return a.dtype == DType::f32 && a.shape[a.shape.rank() - 1] > 1;
-}
-
-bool is_view_of_all(const Node& n) {
-  return n.op->kind == OpClass::reshape || n.op->kind == OpClass::transpose || n.op->kind == OpClass::expand;
 }
 
 // Whether a kernel makes the value: a caller's are inputs, or views of them.
@@ -98,7 +104,9 @@ bool is_sum_of_rows(const Graph& graph, const Node& n) {
 
 class NarrowWriter {
  public:
-  NarrowWriter(const Graph& graph, DType type) : graph_(graph), type_(type) {
+  NarrowWriter(const Graph& graph, DType type, Precision precision)
+      : graph_(graph), type_(type), precision_(precision) {
+    if (is_fp8(precision)) weights_.emplace(graph);
     const std::vector<bool> live = graph.live();
     const std::vector<std::vector<NodeId>> users = graph.users();
     std::vector<bool> reaches(static_cast<std::size_t>(graph.size()), false);  // another product
@@ -116,7 +124,16 @@ class NarrowWriter {
   }
 
   // What stands in a node's place.
-  std::optional<Value> written(const Node& n, const std::vector<Value>& x) const {
+  std::optional<Value> written(const Node& n, const std::vector<Value>& x) {
+    if (weights_) {
+      if (const WeightProduct* own = weights_->find(n)) {
+        if (own->sum == nullptr) return in_8_bits(*own, n, x);
+        factors_of_sums_.emplace(own->sum, x);
+        return x[0];  // which nothing reads: the sum is written of the factors
+      }
+      if (const WeightProduct* own = weights_->find_summed(n))
+        return in_8_bits(*own, n, factors_of_sums_.at(&n));
+    }
     if (is_f32_product(graph_, n)) return product(n, x);
     if (rounded_.contains(&n)) return wide(ops::cast(ops::add(x[0], x[1]), type_));
     // What a product reads rounded is stored so, and not a second time for what sums it.
@@ -133,14 +150,72 @@ class NarrowWriter {
     return wide({a.graph, a.graph->add(*n.op, {a.id, b.id}, attrs)});
   }
 
-  Value narrowed(const Value& x) const {
+  // Views of what is made of the value beneath them.
+  template <class Make>
+  Value beneath(const Value& x, const Make& make) const {
     Graph& into = *x.graph;
     const Node& n = into.node(x.id);
-    if (n.op->kind == OpClass::cast && into.type(n.operands[0]).dtype == type_) return {&into, n.operands[0]};
-    if (!is_rounded_beneath(into, n)) return ops::cast(x, type_);
-    const Value source = narrowed({&into, n.operands[0]});
+    if (!is_rounded_beneath(into, n)) return make(x);
+    const Value source = beneath({&into, n.operands[0]}, make);
     return {&into, into.add(*n.op, {source.id}, n.attrs, n.location)};
   }
+
+  Value narrowed(const Value& x) const {
+    return beneath(x, [&](const Value& v) {
+      const Node& n = v.graph->node(v.id);
+      const bool is_wider = n.op->kind == OpClass::cast && v.graph->type(n.operands[0]).dtype == type_;
+      return is_wider ? Value{v.graph, n.operands[0]} : ops::cast(v, type_);
+    });
+  }
+
+  // A product of a weight, or the sum over a batch of such: one of two matrices.
+  Value in_8_bits(const WeightProduct& own, const Node& n, const std::vector<Value>& x) const {
+    const ScaledOperand a = scaled_operand(own, 0, x[0]), b = scaled_operand(own, 1, x[1]);
+    const Value y = ops::reshape(ops::scaled_matmul(a.codes, a.scale, b.codes, b.scale), n.type.shape);
+    return rounded_.contains(&n) ? wide(ops::cast(y, type_)) : y;
+  }
+
+  ScaledOperand scaled_operand(const WeightProduct& own, std::size_t side, const Value& x) const {
+    const Factor f = factor_of(own, side, x);
+    const auto turned = [&](const Value& v) { return f.is_turned ? ops::swap_axes(v, 0, 1) : v; };
+    if (precision_ == Precision::fp8) {
+      // Gradients reach further, and have fewer digits to lose.
+      const bool is_gradient = own.kind != WeightProduct::Kind::forward && side != own.side;
+      const ScaledOperand s = scaled_by_tensor(f.matrix, is_gradient ? DType::f8e5m2 : DType::f8e4m3);
+      return {turned(s.codes), s.scale};
+    }
+    if (side == 0) return scaled_by_rows(turned(f.matrix), DType::f8e4m3);
+    const ScaledOperand s = scaled_by_squares(f.matrix, DType::f8e4m3);  // the same squares both ways
+    const Index columns = x.shape()[x.shape().rank() - 1];
+    return {ops::slice_axis(turned(s.codes), 1, {.stop = columns}), turned(s.scale)};
+  }
+
+  // What is scaled: a matrix as it lies in memory, whose transpose may be the factor. Products that read one
+  // value share it.
+  struct Factor {
+    Value matrix;
+    bool is_turned = false;
+  };
+
+  // All batch axes are rows of the factor, or, of x in its weight's gradient, columns; a weight has none.
+  Factor factor_of(const WeightProduct& own, std::size_t side, const Value& x) const {
+    const auto joined = [](const Value& v) { return ops::reshape(v, {-1, v.shape()[v.shape().rank() - 1]}); };
+    Graph& into = *x.graph;
+    const MatrixView view = matrix_beneath(into, x.id);
+    const Value source{&into, view.source};
+    const Shape& shape = x.shape();
+    const bool by_columns = own.kind == WeightProduct::Kind::weight_gradient && side == 0;
+    const bool is_weight = own.kind != WeightProduct::Kind::weight_gradient && side == own.side;
+    const bool is_one = shape.size() == shape[shape.rank() - 1] * shape[shape.rank() - 2];
+    const bool is_whole =
+        source.shape().size() == shape.size() && (is_one || view.is_transposed == by_columns);
+    if (is_weight || is_whole) return {kept(joined(source)), view.is_transposed};
+    return {kept(joined(by_columns ? ops::swap_axes(x, -1, -2) : x)), by_columns};
+  }
+
+  // What is computed is in 16 bits before it is in 8: so it is stored, for its largest value must be known
+  // before it is rounded.
+  Value kept(const Value& x) const { return is_computed(*x.graph, x.id) ? narrowed(x) : x; }
 
   // The value that is rounded for a view of it.
   const Node* rounded_source(NodeId id) const {
@@ -153,7 +228,10 @@ class NarrowWriter {
 
   const Graph& graph_;
   DType type_;
-  std::unordered_set<const Node*> factors_;  // what products read, beneath views
+  Precision precision_;
+  std::optional<WeightProducts> weights_;                                // that are multiplied in 8 bits
+  std::unordered_map<const Node*, std::vector<Value>> factors_of_sums_;  // over a batch, by the sum
+  std::unordered_set<const Node*> factors_;                              // what products read, beneath views
   std::unordered_set<const Node*> rounded_;  // values that are rounded because a product is made of them
 };
 
@@ -162,7 +240,7 @@ class NarrowWriter {
 Graph with_narrow_products(const Graph& graph, Precision precision) {
   const std::optional<DType> type = operand_type(precision);
   if (!type) return graph;
-  const NarrowWriter writer(graph, *type);
+  NarrowWriter writer(graph, *type, precision);
   return replace_nodes(graph,
                        [&](const Node& n, const std::vector<Value>& x) { return writer.written(n, x); });
 }

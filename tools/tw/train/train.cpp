@@ -56,10 +56,19 @@ class Lines {
   std::string all_;
 };
 
-DType moments_type(const std::string& moments) {
-  if (moments == "f32") return DType::f32;
-  if (moments == "bf16") return DType::bf16;
-  throw Error(fmt::format("--moments {}: they can be f32, of 8 bytes a parameter, or bf16, of 4", moments));
+// "bf16", of both, or "f8e4m3,bf16", of gradients and of their squares.
+void take_moments(nn::AdamWOptions& optimizer, const std::string& moments) {
+  const std::size_t comma = moments.find(',');
+  const auto type = [&](const std::string& text) {
+    const std::optional<DType> dtype = parse_dtype(text);
+    if (dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f8e4m3) return *dtype;
+    throw Error(
+        fmt::format("--moments {}: they can be f32, of 8 bytes a parameter, bf16, of 4, or f8e4m3, of 2 by "
+                    "blocks with scales; 'f8e4m3,bf16' are those of gradients and of their squares",
+                    moments));
+  };
+  optimizer.moments = type(moments.substr(0, comma));
+  if (comma != std::string::npos) optimizer.second_moments = type(moments.substr(comma + 1));
 }
 
 // What the folder of an interrupted training says of it.
@@ -93,7 +102,7 @@ TrainFolder::Settings settings_of(const TrainInput& in, const TrainRecipe& recip
 TrainRecipe recipe_of(const TrainInput& in) {
   TrainRecipe recipe = train_recipe(in.recipe, in.small);
   if (in.steps > 0) recipe.schedule.steps = in.steps;
-  recipe.optimizer.moments = moments_type(in.moments);
+  take_moments(recipe.optimizer, in.moments);
   if (in.accumulate > 0) recipe.parts = in.accumulate;
   if (in.rate > 0) {
     recipe.schedule.last_rate *= in.rate / recipe.schedule.rate;
@@ -204,9 +213,13 @@ void add_train(CLI::App& app) {
       "--stop-on-spike", in->stop_on_spike,
       "End where a loss is above the running mean by 6 deviations and a tenth; else it is a warning");
   sub->add_option("--seed", in->seed, "Of first parameters, batches and dropout");
-  sub->add_option("--precision", in->precision, "f32, tf32, bf16 or f16: of products; parameters stay f32")
+  sub->add_option("--precision", in->precision,
+                  "f32, tf32, bf16, f16, fp8 or fp8-block: of products; parameters stay f32")
       ->type_name("TYPE");
-  sub->add_option("--moments", in->moments, "f32 or bf16: what the optimizer's moments are stored in")
+  sub->add_option(
+         "--moments", in->moments,
+         "f32, bf16 or f8e4m3: what the optimizer's moments are stored in; 'f8e4m3,bf16' are those of "
+         "gradients and of their squares")
       ->type_name("TYPE");
   sub->add_option("--device", in->device, "cpu or cuda:N")->type_name("DEVICE");
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");

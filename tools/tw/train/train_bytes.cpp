@@ -1,5 +1,6 @@
 // tw train bytes: what a training keeps for each parameter, by recipes of types, counted while a step runs.
 #include <tilewright/base/error.h>
+#include <tilewright/nn/eight_bit.h>
 #include <tilewright/nn/gpt2.h>
 #include <tilewright/nn/layers.h>
 #include <tilewright/nn/optimizer.h>
@@ -12,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <optional>
 
 #include "harness/report/table.h"
 #include "tw/command/arguments.h"
@@ -27,19 +29,29 @@ using nn::GPT2;
 
 // Types of what is there for each parameter at once when a gradient is done and not yet added up: the weights
 // that products read, the masters that steps move, the gradient, the sum of the micro-batches' gradients, and
-// both moments.
+// both moments. Gradients, sums and moments of 8 bits are so by blocks, with scales (nn/eight_bit.h).
 struct BytesRecipe {
   const char* name;
-  DType weights, master, gradient, sum, moments;
-  std::size_t bytes() const {
-    return size_bytes(weights) + size_bytes(master) + size_bytes(gradient) + size_bytes(sum) +
-           2 * size_bytes(moments);
+  DType weights, master, gradient, sum, first_moment, second_moment;
+  double bytes() const {
+    double all = static_cast<double>(size_bytes(weights) + size_bytes(master));
+    for (const DType dtype : {gradient, sum, first_moment, second_moment})
+      all += static_cast<double>(size_bytes(dtype)) + (is_f8(dtype) ? 4.0 / nn::kEightBitBlock : 0);
+    return all;
   }
 };
 constexpr BytesRecipe kRecipes[] = {
-    {"bf16 + f32", DType::bf16, DType::f32, DType::bf16, DType::f32, DType::f32},
-    {"bf16, moments too", DType::bf16, DType::f32, DType::bf16, DType::f32, DType::bf16},
-    {"fp8 weights, bf16 moments", DType::f8e4m3, DType::f32, DType::bf16, DType::f32, DType::bf16},
+    {"bf16 + f32", DType::bf16, DType::f32, DType::bf16, DType::f32, DType::f32, DType::f32},
+    {"bf16, moments too", DType::bf16, DType::f32, DType::bf16, DType::f32, DType::bf16, DType::bf16},
+    // DeepSeek-V3 (arXiv 2412.19437, 3.3)
+    {"fp8 weights, bf16 moments", DType::f8e4m3, DType::f32, DType::bf16, DType::f32, DType::bf16,
+     DType::bf16},
+    // FP8-LM (arXiv 2310.18313): 16 bits of masters, of the gradients' sum and of the squares' moment
+    {"fp8, with 16 bits of masters, sums and squares", DType::f8e4m3, DType::f16, DType::f8e4m3, DType::bf16,
+     DType::f8e4m3, DType::bf16},
+    // Nanotron's: masters alone have 16 bits
+    {"fp8, with 16 bits of masters", DType::f8e4m3, DType::f16, DType::f8e4m3, DType::f8e4m3, DType::f8e4m3,
+     DType::f8e4m3},
 };
 
 struct Measured {
@@ -68,6 +80,27 @@ GPT2 unpacked(const GPT2& weights, DType dtype) {
              : weights;
 }
 
+// Gradients, or a sum of them, in a type: of 8 bits by blocks, in two trees.
+struct Gradients {
+  GPT2 values;
+  std::optional<GPT2> scales;
+  TILEWRIGHT_FIELDS(values, scales)
+};
+
+Gradients packed(const GPT2& gradients, DType dtype, const Tensor& seed) {
+  if (!is_f8(dtype)) return {nn::cast_tree(gradients, dtype), std::nullopt};
+  const auto part = [&](Tensor nn::EightBit::* member) {
+    return map_tensors([&](const Tensor& t) { return nn::to_eight_bit(t, seed).*member; }, gradients);
+  };
+  return {part(&nn::EightBit::codes), part(&nn::EightBit::scales)};
+}
+GPT2 unpacked(const Gradients& g) {
+  if (!g.scales) return g.values;
+  return map_tensors(
+      [](const Tensor& codes, const Tensor& scales) { return nn::from_eight_bit({codes, scales}); }, g.values,
+      *g.scales);
+}
+
 // Tokens that count up, in each row from a start of its own, and in each part of a step from another.
 std::vector<std::int32_t> counting(Index part, Index first) {
   std::vector<std::int32_t> tokens;
@@ -81,25 +114,38 @@ std::vector<std::int32_t> counting(Index part, Index first) {
 // device before and after that. Temporaries of these functions are there all the time, and not counted.
 Measured measure(Context& ctx, const BytesRecipe& recipe) {
   ctx.set_seed(1);
-  const nn::Optimizer optimizer = nn::adamw({.beta2 = 0.95, .weight_decay = 0.1, .moments = recipe.moments});
+  const nn::Optimizer optimizer = nn::adamw({.beta2 = 0.95,
+                                             .weight_decay = 0.1,
+                                             .moments = recipe.first_moment,
+                                             .second_moments = recipe.second_moment});
   const auto pack = compile([&](const GPT2& master) { return stored(master, recipe.weights); });
-  const auto slope = compile([&](const GPT2& weights, const Tensor& in, const Tensor& out) {
-    const auto loss = [&](const GPT2& m) { return nn::gpt2_loss(m, in, out, kHeads); };
-    return value_and_grad(loss)(unpacked(weights, recipe.weights));
+  const auto slope =
+      compile([&](const GPT2& weights, const Tensor& in, const Tensor& out, const Tensor& seed) {
+        const auto loss = [&](const GPT2& m) { return nn::gpt2_loss(m, in, out, kHeads); };
+        const auto [value, gradient] = value_and_grad(loss)(unpacked(weights, recipe.weights));
+        return std::pair{value, packed(gradient, recipe.gradient, seed)};
+      });
+  const auto nothing = compile([&](const GPT2& master, const Tensor& seed) {
+    return packed(nn::no_gradient(master), recipe.sum, seed);
   });
   const auto add = compile(
-      [](const GPT2& sum, const GPT2& gradient) { return nn::accumulate(sum, gradient, 1.0 / kParts); },
+      [&](const Gradients& sum, const Gradients& gradient, const Tensor& seed) {
+        const GPT2 wide = nn::cast_tree(unpacked(sum), DType::f32);
+        return packed(nn::accumulate(wide, unpacked(gradient), 1.0 / kParts), recipe.sum, seed);
+      },
       {.donate = {0}});
   const auto update = compile(
-      [&](const GPT2& master, const GPT2& sum, const nn::OptimizerState<GPT2>& state) {
-        return optimizer.update(master, nn::clip_by_global_norm(sum, 1.0).first, state,
+      [&](const GPT2& master, const Gradients& sum, const nn::OptimizerState<GPT2>& state) {
+        const GPT2 wide = nn::cast_tree(unpacked(sum), DType::f32);
+        return optimizer.update(master, nn::clip_by_global_norm(wide, 1.0).first, state,
                                 full_like(state.steps, 3e-3));
       },
       {.donate = {0, 2}});
-  std::vector<Tensor> in, out;
+  std::vector<Tensor> in, out, seeds;
   for (Index part = 0; part < kParts; ++part) {
     in.push_back(ctx.from(counting(part, 0), {kRows, kTime}));
     out.push_back(ctx.from(counting(part, 1), {kRows, kTime}));
+    seeds.push_back(ctx.scalar(part, DType::i64));
   }
   const auto bytes = [&] {
     ctx.synchronize();
@@ -108,7 +154,7 @@ Measured measure(Context& ctx, const BytesRecipe& recipe) {
   const auto train = [&](Index steps) {
     Measured m;
     const double before = bytes();
-    GPT2 master = nn::make_gpt2(ctx, kModel);
+    GPT2 master = nn::cast_tree(nn::make_gpt2(ctx, kModel), recipe.master);
     for (const Tensor& t : tensors_of(master)) m.parameters += static_cast<double>(t.size());
     const auto since = [&](double then) { return (bytes() - then) / m.parameters; };
     m.master = since(before);
@@ -120,16 +166,16 @@ Measured measure(Context& ctx, const BytesRecipe& recipe) {
       GPT2 weights = pack(master);
       m.weights = since(then);
       then = bytes();
-      GPT2 sum = nn::no_gradient(master);
+      Gradients sum = nothing(master, seeds[0]);
       m.sum = since(then);
       for (std::size_t part = 0; part < kParts; ++part) {
         then = bytes();
-        const auto [loss, gradient] = slope(weights, in[part], out[part]);
+        const auto [loss, gradient] = slope(weights, in[part], out[part], seeds[part]);
         m.gradient = since(then);
         m.total = since(before);
         m.last = loss.item();
         if (step == 0 && part == 0) m.first = m.last;
-        sum = add(sum, gradient);
+        sum = add(sum, gradient, seeds[part]);
       }
       weights = {};
       std::tie(master, state) = update(master, sum, state);

@@ -30,6 +30,9 @@ double peak_flops_per_s(const perf::Hardware& machine, const tile::Target& targe
       return of(DType::bf16);
     case Precision::f16:
       return of(DType::f16);
+    case Precision::fp8:
+    case Precision::fp8_block:
+      return of(DType::f8e4m3);
     case Precision::tf32:  // half the rate of bf16 (perf::Cost::tf32)
       return rounds_f32(target) ? of(DType::bf16) / 2 : of(DType::f32);
     case Precision::f32:

@@ -56,7 +56,7 @@ TEST_F(Train, ReportsAreLinesOfJsonAndTheLossFalls) {
 }
 
 TEST_F(Train, NarrowProductsLearnAsWell) {
-  for (const char* precision : {"bf16", "f16", "tf32"}) {
+  for (const char* precision : {"bf16", "f16", "tf32", "fp8", "fp8-block"}) {
     const Outcome outcome = run_tw(arguments(16) + "--json --precision " + precision);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
     const auto loss = [](const std::string& line) { return Json::parse(line)["val_loss"].get<double>(); };
@@ -206,17 +206,43 @@ TEST_F(Train, NarrowMomentsTakeHalfOfTheirBytes) {
   EXPECT_EQ(rest.exit_code, 0) << rest.output;
 }
 
+TEST_F(Train, MomentsOf8BitsAreTakenUpAgainToTheBit) {
+  const auto size = [&](const std::string& folder) {
+    return static_cast<double>(fs::file_size(path(folder + "/step-00000016.safetensors")));
+  };
+  const Outcome wide = run_tw(arguments(16) + "--json --out wide");
+  EXPECT_EQ(wide.exit_code, 0) << wide.output;
+  for (const auto& [moments, bytes] :
+       {std::pair{"f8e4m3", 4 + 2 * (1 + 4.0 / 256)}, {"f8e4m3,bf16", 7 + 4.0 / 256}}) {
+    SCOPED_TRACE(moments);
+    const Outcome whole = run_tw(arguments(16) + "--json --out whole --moments " + moments);
+    ASSERT_EQ(whole.exit_code, 0) << whole.output;
+    EXPECT_NEAR(size("whole") / size("wide"), bytes / 12, 0.01);
+    const std::string last = "whole/step-00000016.safetensors", ended = read_work_file(last);
+    ASSERT_TRUE(contains(read_work_file("whole/manifest"), "step-00000016"));
+    // The checkpoint before the last is taken, and goes on to the same bits.
+    fs::remove(path(last));
+    const Outcome rest = run_tw("train char --resume whole --sample 0 --quiet");
+    EXPECT_EQ(rest.exit_code, 0) << rest.output;
+    EXPECT_TRUE(read_work_file(last) == ended);
+    fs::remove_all(path("whole"));
+  }
+}
+
 TEST_F(Train, BytesOfAParameterAreThoseOfTheTypes) {
   const Outcome outcome = run_tw("train bytes --json");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
   const Json recipes = Json::parse(outcome.output);
-  // The published sums of mixed precision with f32, and of DeepSeek-V3's types (arXiv 2412.19437, 3.3).
-  ASSERT_EQ(recipes.size(), 3U);
-  const double wanted[] = {20, 16, 15};
-  for (std::size_t i = 0; i < 3; ++i) {
+  // The published sums of mixed precision with f32, of DeepSeek-V3's types (arXiv 2412.19437, 3.3), of
+  // FP8-LM's (arXiv 2310.18313) and of Nanotron's; what is of 8 bits by blocks has a scale of 4 bytes for 256
+  // beside it.
+  constexpr double kScale = 4.0 / 256;
+  const double wanted[] = {20, 16, 15, 9, 7}, scales[] = {0, 0, 0, 2 * kScale, 4 * kScale};
+  ASSERT_EQ(recipes.size(), std::size(wanted));
+  for (std::size_t i = 0; i < std::size(wanted); ++i) {
     const Json& r = recipes[i];
-    EXPECT_NEAR(r["total"].get<double>(), wanted[i], 0.01 * wanted[i]) << r;
-    EXPECT_EQ(r["planned"].get<double>(), wanted[i]);
+    EXPECT_EQ(r["planned"].get<double>(), wanted[i] + scales[i]);
+    EXPECT_NEAR(r["total"].get<double>(), wanted[i] + scales[i], 0.01 * wanted[i]) << r;
     double sum = 0;
     for (const char* part : {"weights", "masters", "gradient", "sum", "moments"})
       sum += r[part].get<double>();
@@ -224,7 +250,8 @@ TEST_F(Train, BytesOfAParameterAreThoseOfTheTypes) {
     EXPECT_LT(r["last_loss"].get<double>(), r["first_loss"].get<double>() - 0.5) << "it learns: " << r;
   }
   const Outcome table = run_tw("train bytes");
-  EXPECT_TRUE(contains(table.output, "fp8 weights, bf16 moments")) << table.output;
+  for (const char* types : {"fp8 weights, bf16 moments", "fp8, with 16 bits of masters, sums and squares"})
+    EXPECT_TRUE(contains(table.output, types)) << table.output;
 }
 
 TEST_F(Train, LessMemoryIsTheSameTraining) {
@@ -309,6 +336,7 @@ TEST_F(Train, MistakesSayWhatToDo) {
       {"train char --data text.txt --small --out full", "--resume full goes on with it"},
       {"train char --resume full", "full is no folder of a training"},
       {"train char --data text.txt --small --moments f16", "--moments f16: they can be f32"},
+      {"train char --data text.txt --small --moments bf16,f8", "--moments bf16,f8: they can be f32"},
       {"train char --data text.txt --small --ema 1",
        "a decay of 1; it is a number between 0 and 1, such as 0.999"},
       {"train char --resume nowhere", "nowhere is no folder of a training"},
