@@ -1,9 +1,10 @@
-// Random graphs whose inputs are donated: the same bits as of the graph that writes elsewhere, whatever lies
-// where.
+// Random graphs whose inputs are donated: the same values as of the graph that writes elsewhere, whatever
+// lies where.
 #include "support/donated_graph.h"
 #include "support/draws.h"
 #include "support/kernel_folder.h"
 #include "support/random_graph.h"
+#include "support/run_graph.h"
 #include "tensor/explain.h"
 #include "tensor/storage.h"
 
@@ -32,12 +33,28 @@ std::vector<std::byte> bytes(const Tensor& t) {
   return out;
 }
 
+std::vector<ir::HostTensor> host_tensors(const std::vector<Tensor>& tensors) {
+  std::vector<ir::HostTensor> out;
+  out.reserve(tensors.size());
+  for (const Tensor& t : tensors) {
+    ir::HostTensor host{.type = {t.dtype(), t.shape()}, .f = {}, .i = {}};
+    if (is_float(t.dtype()))
+      host.f = t.to_vector<double>();
+    else
+      host.i = t.to_vector<std::int64_t>();
+    out.push_back(std::move(host));
+  }
+  return out;
+}
+
 class DonatedGraphs : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(DonatedGraphs, HaveTheBitsOfThoseThatWriteElsewhere) {
+// The reference runs programs as they are written. A backend may cut a kernel otherwise that reads and writes
+// one memory, and add in another order: what differs in bits is judged by the oracle then.
+TEST_P(DonatedGraphs, HaveTheValuesOfThoseThatWriteElsewhere) {
   Context context({.device = GetParam(), .cache_directory = test::kernel_folder()});
   const bool reference = std::string(GetParam()) == "reference";
-  int granted = 0, refused = 0;
+  int granted = 0, refused = 0, judged = 0;
   const std::uint64_t graphs = draws(reference ? 600 : 150);
   for (std::uint64_t seed = 1; seed <= graphs; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -55,14 +72,23 @@ TEST_P(DonatedGraphs, HaveTheBitsOfThoseThatWriteElsewhere) {
         donating(function, {.deterministic = true, .donate = all});
     const std::vector<Tensor> expected = apart(tensors(context, graph, seed)),
                               got = donating(tensors(context, graph, seed));
+    std::vector<std::size_t> other;
     for (std::size_t i = 0; i < got.size(); ++i)
-      ASSERT_EQ(bytes(got[i]), bytes(expected[i])) << "output " << i << "\n"
-                                                   << donating.explain() << donating.report().front().graph;
+      if (bytes(got[i]) != bytes(expected[i])) other.push_back(i);
+    if (!other.empty()) {
+      ++judged;
+      const std::string wrong =
+          reference ? "other bits"
+                    : difference_from(graph, random_inputs(graph, seed), host_tensors(got), {.seed = seed});
+      ASSERT_EQ(wrong, "") << "output " << other.front() << "\n"
+                           << donating.explain() << donating.report().front().graph;
+    }
     const SpecialisationReport report = donating.report().front();
     for (const std::string& line : report.in_place)
       ++(line.find("becomes output") != std::string::npos ? granted : refused);
   }
   RecordProperty("granted", granted);
+  EXPECT_LE(judged, static_cast<int>(graphs) / 20) << "most kernels are cut alike";
   EXPECT_GT(granted, refused / 4) << "most inputs have an output that fits: " << refused << " refused";
 }
 
