@@ -62,7 +62,7 @@ class Program {
  public:
   virtual ~Program() = default;
   virtual Status launch(const LaunchArgs& args) = 0;
-  virtual int most_together() const { return 1; }  // launches that `launch` takes at once
+  virtual int most_together() const { return 1; }      // launches that `launch` takes at once
   virtual std::string describe() const { return ""; }  // registers, shared memory, spills …
 };
 

@@ -24,6 +24,7 @@ void emulate_together(Context& ctx, const std::string& architecture) {
 
 std::vector<Tensor> tensors(Context& ctx, Index count, Index size) {
   std::vector<Tensor> out;
+  out.reserve(static_cast<std::size_t>(count));
   for (Index i = 0; i < count; ++i) out.push_back(ctx.arange(size, DType::f32) + static_cast<double>(i));
   return out;
 }
@@ -78,6 +79,7 @@ TEST(LaunchTogether, AnUpdateOfManyTensorsIsAFewLaunches) {
   const auto f = compile(
       [](const std::vector<Tensor>& x, const Tensor& rate) {
         std::vector<Tensor> out;
+        out.reserve(x.size());
         for (const Tensor& t : x) out.push_back(t - rate * t);
         return out;
       },

@@ -48,8 +48,8 @@ std::string linear(Draft& d, const std::string& x, const std::string& name, Inde
   return y;
 }
 
-// What the mean's division takes from the gradient of each element is given back, as far as a loss of a few units
-// stays finite in f16.
+// What the mean's division takes from the gradient of each element is given back, as far as a loss of a few
+// units stays finite in f16.
 std::string scaled_loss(Draft& d, const std::string& loss, Index elements) {
   if (d.dtype() != DType::f16) return loss;
   return d.add("mul", {loss, elements < Index{1} << 20 ? "1024" : "16384"});

@@ -16,8 +16,8 @@ std::vector<std::string> norm_weights(bool rms, const std::string& suffix = "");
 std::string linear(Draft& d, const std::string& x, const std::string& name, Index n, Index k,
                    const std::string& bias = "");
 
-// A loss that is a mean over so many elements, in f16 times 1,024 or, over a million, 16,384, as training in it
-// has it: the gradient of such a mean is below what the type holds.
+// A loss that is a mean over so many elements, in f16 times 1,024 or, over a million, 16,384, as training in
+// it has it: the gradient of such a mean is below what the type holds.
 std::string scaled_loss(Draft& d, const std::string& loss, Index elements);
 
 // F.mse_loss of y against a target that is an input; scaled.

@@ -171,8 +171,10 @@ bool multiplies(const tile::Kernel& kernel) {
   return found;
 }
 
-// As many launches as there is room for their arguments: addresses, scalars and the grid's extents.
+// As many launches as there is room for their arguments: addresses, scalars and the grid's extents. A kernel
+// of tensors without elements has none.
 std::size_t most_together(const tile::Kernel& kernel, const tile::Target& target) {
+  if (kernel.views.empty()) return 1;
   const std::size_t bytes = 8 * (kernel.views.size() + kernel.scalars.size() + kernel.grid.size());
   return std::min(static_cast<std::size_t>(target.together_bytes) / bytes,
                   static_cast<std::size_t>(tile::kMostTogether));

@@ -71,6 +71,7 @@ TEST(LaunchTogether, DelaysWhatWaitsForNothing) {
   Bundled w;
   const int in = w.buffer(Role::input, 0);
   std::vector<int> outs;
+  outs.reserve(5);
   for (int i = 0; i < 5; ++i) outs.push_back(w.buffer(Role::output, i));
   w.launch("a", {outs[0], 0}, in, in);
   w.launch("b", {outs[1], 0}, in, in);
@@ -81,6 +82,19 @@ TEST(LaunchTogether, DelaysWhatWaitsForNothing) {
   EXPECT_EQ(w.order(), "a+a+a b c");
   for (const tile::Kernel& k : w.plan().kernels) EXPECT_EQ(k.together, k.name == "a" ? 4 : 1) << k.name;
   EXPECT_EQ(w.compiled.kernels[0].note, "one launch with 2 more of its kind");
+}
+
+// What a program does to tensors without elements: a launch takes no table of nothing.
+TEST(LaunchTogether, KernelsWithoutArgumentsRunByThemselves) {
+  Bundled b;
+  for (int i = 0; i < 2; ++i) {
+    tile::Builder empty("a");
+    b.plan().steps.push_back({.kernel = i, .views = {}});
+    b.plan().kernels.push_back(empty.finish({{{1, 1}}}));
+    b.compiled.kernels.emplace_back();
+  }
+  b.run();
+  EXPECT_EQ(b.order(), "a a");
 }
 
 TEST(LaunchTogether, LeavesChainsAsTheyAre) {

@@ -119,7 +119,8 @@ TEST(Parity, LaunchesTogetherHaveTheirOwnArguments) {
   %3 = load %x[%start] {fill=0.0} : tile<f32,[1024]>
   store %y[%start], %3 {bounded=true} : tile<f32,[1024]>
 }
-)").value();
+)")
+                                  .value();
   const tile::Schedule schedule = backend->candidates(kernel).front().schedule;
   const auto source = backend->print(kernel, schedule);
   const auto program = backend->load(kernel, *source, *backend->compile(kernel, *source));
@@ -128,6 +129,7 @@ TEST(Parity, LaunchesTogetherHaveTheirOwnArguments) {
   constexpr std::size_t kElements = 3000, kBytes = kElements * sizeof(float);
   const std::vector<std::int64_t> counts = {3000, 2049, 2500};  // of one grid
   std::vector<void*> views;
+  views.reserve(6);
   for (int i = 0; i < 6; ++i) views.push_back(*backend->allocate(kBytes));
   const auto expect_copies = [&](float written) {
     for (std::size_t i = 0; i < 3; ++i) {

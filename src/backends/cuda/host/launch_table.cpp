@@ -23,7 +23,7 @@ LaunchTable::Member LaunchTable::add(std::size_t bytes) {
 void LaunchTable::fill(void* const* views, const std::int64_t* scalars, const Index* grid, int count) {
   auto* launch = reinterpret_cast<std::byte*>(bytes_.data());
   for (int i = 0; i < count; ++i, launch += launch_bytes_) {
-    std::memcpy(launch, views, views_ * sizeof(void*));
+    std::memcpy(launch, static_cast<const void*>(views), views_ * sizeof(void*));
     for (std::size_t s = 0; s < scalars_.size(); ++s)
       std::memcpy(launch + scalars_[s].offset, scalars + s, scalars_[s].bytes);
     for (std::size_t e = 0; e < extents_.size(); ++e) {

@@ -8,8 +8,6 @@ namespace tilewright::cuda {
 namespace {
 
 constexpr int kMaxCluster = 8;  // every device with clusters runs them
-// Of a kernel's parameters, on every driver (CUDA C++ Programming Guide, "Function Parameters").
-constexpr Index kArgumentBytes = 4096;
 
 }  // namespace
 

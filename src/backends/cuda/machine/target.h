@@ -7,6 +7,9 @@
 
 namespace tilewright::cuda {
 
+// Of a kernel's parameters, on every driver (CUDA C++ Programming Guide, "Function Parameters").
+inline constexpr Index kArgumentBytes = 4096;
+
 // Rates that the driver does not tell are rules of thumb.
 tile::Target target_of(const DeviceLimits& limits, const Arch& arch);
 

@@ -2,6 +2,7 @@
 #include "backends/cuda/print/kernel_printer.h"
 
 #include "backends/cuda/analysis/overlap.h"
+#include "backends/cuda/machine/target.h"
 #include "backends/cuda/plan/grid.h"
 #include "backends/cuda/print/pipeline.h"
 
@@ -118,7 +119,12 @@ std::string KernelPrinter::header_comment() const {
 
 // Launches at once: blocks of one row of the grid have one launch's arguments. Maps of tensors are no part of
 // them.
-int KernelPrinter::together() const { return plan_.maps.empty() ? kernel_.together : 1; }
+int KernelPrinter::together() const {
+  if (!plan_.maps.empty() || kernel_.views.empty()) return 1;
+  constexpr auto kArgument = static_cast<Index>(sizeof(std::uint64_t));  // the widest
+  const Index most = kArgumentBytes / (kArgument * static_cast<Index>(parameters_.size()));
+  return static_cast<int>(std::clamp<Index>(kernel_.together, 1, std::max<Index>(most, 1)));
+}
 
 // A kernel for several launches at once: it finds the arguments of the launch that a block is of in a table.
 std::string KernelPrinter::print_together(const std::string& global, const std::string& body) const {
