@@ -97,7 +97,16 @@ class Muon final : public UpdateRule {
   AdamW others_;
 };
 
+void check_numbers(const char* of, const AdamWOptions& options, const Location& where) {
+  for (const auto& [called, beta] : {std::pair{"beta1", options.beta1}, {"beta2", options.beta2}})
+    if (!(beta >= 0 && beta < 1))
+      throw Error(fmt::format("{}: {} is {}; it is at least 0 and below 1", of, called, beta), where);
+  if (!(options.epsilon >= 0))
+    throw Error(fmt::format("{}: epsilon is {}; it is at least 0", of, options.epsilon), where);
+}
+
 void check_moments(const char* of, const AdamWOptions& options, const Location& where) {
+  check_numbers(of, options, where);
   check_moment(of, "beta1", options.beta1, options.moments, where);
   check_moment(of, "beta2", options.beta2, type_of_squares(options), where);
 }

@@ -57,7 +57,7 @@ Tensor by_chance(const Tensor& x, const Tensor& seed, const F& f, const Location
 }
 
 void check(const Tensor& x, const Location& where) {
-  if (!is_float(x.dtype(where)) || x.size() == 0)
+  if (!is_float(x.dtype(where)))
     throw Error(fmt::format("to_eight_bit: {}{}; it takes floats", name(x.dtype()), to_string(x.shape())),
                 where);
 }

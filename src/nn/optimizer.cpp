@@ -44,6 +44,25 @@ void check_float(const NamedTensor& parameter, const Location& where) {
                 where);
 }
 
+std::string text_of(const std::vector<Tensor>& slots) {
+  std::string text;
+  for (const Tensor& t : slots)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name(t.dtype()), to_string(t.shape()));
+  return text.empty() ? "no slots" : text;
+}
+
+// The state of another optimizer, or of this one with other options, has other slots.
+void check_slots(const UpdateRule& rule, const NamedTensor& parameter, const std::vector<Tensor>& slots,
+                 const Location& where) {
+  for (const Tensor& t : slots) (void)t.shape(where);
+  const std::string kept = text_of(slots), wanted = text_of(rule.first_slots(parameter));
+  if (kept != wanted)
+    throw Error(fmt::format("Optimizer: the state of parameter {} is {}, and this optimizer keeps {}: a "
+                            "state goes on with the optimizer whose init() made it, with the same options",
+                            parameter.name, kept, wanted),
+                where);
+}
+
 }  // namespace
 
 Tensor no_steps(const NamedTensors& parameters, const Location& where) {
@@ -86,7 +105,9 @@ MovedAll move_all(const UpdateRule& rule, const NamedTensors& parameters, const 
                   where);
     std::vector<Tensor> own;
     own.reserve(slots.size());
-    for (const auto& slot : slots) own.push_back(slot.at(i));
+    for (const auto& slot : slots)
+      if (i < slot.size()) own.push_back(slot[i]);
+    check_slots(rule, parameter, own, where);
     const Tensor value = cast(parameter.tensor, DType::f32, where);
     const Tensor slope = cast(gradient[i], DType::f32, where);
     const UpdateRule::Moved moved = rule.move({parameter, value, slope, own, rate, out.steps});

@@ -152,6 +152,12 @@ TEST_P(EightBitTest, SaysWhatDoesNotFit) {
                     {"from_eight_bit: codes f8e4m3[300]", "f32[2]", "eight_bit_test.cpp:"});
 }
 
+TEST_P(EightBitTest, OfNoElementsHasNoBlocks) {
+  const EightBit kept = to_eight_bit(ctx_.zeros({0, 3}));
+  EXPECT_EQ(kept.scales.shape(), Shape{0});
+  EXPECT_EQ(from_eight_bit(kept).shape(), (Shape{0, 3}));
+}
+
 struct TwoWeights {
   Tensor matrix, bias;
   TILEWRIGHT_FIELDS(matrix, bias)
@@ -285,6 +291,36 @@ TEST(EightBitMoments, AreRefusedWhereTheirRoundingsWouldBeTooLarge) {
   test::expect_says([] { adamw({.beta1 = 0.995, .moments = DType::f8e4m3, .second_moments = DType::f32}); },
                     {"adamw: beta1 is 0.995"});
   test::expect_says([] { adamw({.moments = DType::f8e5m2}); }, {"adamw: moments in f8e5m2"});
+  test::expect_says([] { adamw({.beta1 = 1}); }, {"adamw: beta1 is 1; it is at least 0 and below 1"});
+  test::expect_says([] { adamw({.beta2 = std::nan("")}); }, {"adamw: beta2 is nan"});
+  test::expect_says([] { muon({.others = {.epsilon = -1}}); }, {"muon: epsilon is -1"});
+}
+
+// A state has the slots of the optimizer that made it: their number, types and shapes are looked at.
+TEST(EightBitMoments, AreReadByTheOptimizerThatKeepsThem) {
+  Context ctx({.device = "cpu", .cache_directory = test::kernel_folder()});
+  const std::vector<Tensor> p{ctx.ones({3, 4})};
+  const auto adam = [](DType first, DType second) {
+    return adamw({.beta2 = 0.95, .moments = first, .second_moments = second});
+  };
+  constexpr DType wide = DType::f32, half = DType::bf16, narrow = DType::f8e4m3;
+  const std::vector<Optimizer> all{sgd(),
+                                   sgd({.momentum = 0.9}),
+                                   adam(wide, wide),
+                                   adam(half, half),
+                                   adam(narrow, half),
+                                   adam(half, narrow),
+                                   adam(narrow, narrow)};
+  for (std::size_t made = 0; made < all.size(); ++made)
+    for (std::size_t taken = 0; taken < all.size(); ++taken) {
+      const auto state = all[made].init(p);
+      const auto step = [&] { (void)all[taken].update(p, p, state, ctx.scalar(0.1)); };
+      if (made == taken)
+        step();
+      else
+        test::expect_says(step,
+                          {"Optimizer: the state of parameter", "init() made it", "eight_bit_test.cpp:"});
+    }
 }
 
 TEST_P(EightBitAdamW, AreThoseOfWhatMuonLeaves) {

@@ -20,8 +20,8 @@ struct EightBit {
 inline constexpr Index kEightBitBlock = 256;
 
 // The tensor in 8 bits, each element rounded to the nearest code: off by at most 2⁻⁴ of itself, or by
-// 2⁻¹⁰ / 448 of its block's largest. An infinity or a NaN makes all of its block NaN. Throws Error on what is
-// no float.
+// 2⁻¹⁰ / 448 of its block's largest, or of 2⁻¹⁰⁰ where that is less. An infinity or a NaN makes all of its
+// block NaN. Throws Error on what is no float.
 EightBit to_eight_bit(const Tensor& x, const Location& where = Location::current());
 // The same rounded stochastically: to one of the two codes about it, with the probabilities of which it is
 // the mean; the same seed (i64[]) rounds alike. So an average that moves by less than a code's distance is

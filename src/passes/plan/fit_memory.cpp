@@ -132,9 +132,11 @@ std::string to_string(const MemoryFit& fit) {
     return fmt::format("temporaries take {:.1f} MB of the {:.1f} MB that they may", megabytes(fit.bytes),
                        megabytes(fit.asked));
   return fmt::format(
-      "temporaries take {:.1f} MB, not {:.1f}, as {} launches are repeated: {:.1f} us are predicted for "
-      "these, {:.1f} for all others",
-      megabytes(fit.bytes), megabytes(fit.bytes_before), fit.repeated, fit.more_us, fit.all_us);
+      "temporaries take {:.1f} MB, not {:.1f}, as {} repeated: {:.1f} us are predicted for "
+      "that, {:.1f} for all else",
+      megabytes(fit.bytes), megabytes(fit.bytes_before),
+      fit.repeated == 1 ? "a launch is" : fmt::format("{} launches are", fit.repeated), fit.more_us,
+      fit.all_us);
 }
 
 }  // namespace tilewright::passes
