@@ -2,10 +2,14 @@
 #include "nn/moment.h"
 #include "nn/update_rules.h"
 
+#include <tilewright/base/error.h>
 #include <tilewright/tensor/composites.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tilewright::nn {
 
