@@ -197,7 +197,7 @@ double largest_distance(const Tensors& got, const Tensors& want) {
   return most;
 }
 
-// Of positive numbers nothing cancels: a sum of products is off by no more than its terms are, relatively,
+// Positive numbers do not cancel: a sum of products is off by no more than its terms are, relatively,
 // and these by what their factors are. Numbers within an eighth of the largest are no subnormal codes of e4m3
 // (2⁻⁶ of 448), so that each is rounded by at most u of itself.
 //   y = x · w1 · w2 · 1: the second product's left factor is the first one's result.

@@ -14,12 +14,12 @@ struct ScaledOperand {
   ir::Value codes, scale;  // the scale f32, as ops::scaled_matmul takes it
 };
 
-// Of a value of any shape: one scale, (1, 1).
+// One scale for a value of any shape, (1, 1).
 ScaledOperand scaled_by_tensor(ir::Value x, DType type);
-// Of a matrix (M, K), filled up with zeros to whole blocks of ops::kScaleBlock along K: a scale for each row
-// of a block, (M, K / block). By squares: of (K, N), filled up along both, a scale for each block × block, (K
-// / block, N / block), whose transpose is that of the transposed matrix (DeepSeek-AI, DeepSeek-V3 Technical
-// Report, arXiv 2412.19437, 3.3.2).
+// A matrix (M, K), filled up with zeros to whole blocks of ops::kScaleBlock along K, has a scale for each row
+// of a block, (M, K / block). By squares: (K, N), filled up along both, has a scale for each block × block,
+// (K / block, N / block), whose transpose is that of the transposed matrix (DeepSeek-AI, DeepSeek-V3
+// Technical Report, arXiv 2412.19437, 3.3.2).
 ScaledOperand scaled_by_rows(ir::Value x, DType type);
 ScaledOperand scaled_by_squares(ir::Value x, DType type);
 

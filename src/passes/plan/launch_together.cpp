@@ -5,8 +5,6 @@
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/step_buffers.h"
 
-#include <tilewright/base/error.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -187,8 +185,9 @@ class Launches {
     std::iota(memory_.begin(), memory_.end(), 0);
     for (const Overwriting& o : compiled.overwriting) {
       if (!o.why_not.empty()) continue;
-      const int output = buffer(PlanBuffer::Role::output, o.what.output);
-      for (int input : o.what.inputs) memory_[place(buffer(PlanBuffer::Role::input, input))] = output;
+      const int output = buffer_of(plan_, PlanBuffer::Role::output, o.what.output);
+      for (int input : o.what.inputs)
+        memory_[place(buffer_of(plan_, PlanBuffer::Role::input, input))] = output;
     }
     uses_.reserve(plan_.steps.size());
     for (const PlanStep& step : plan_.steps) uses_.push_back(uses_of(step, plan_));
@@ -311,14 +310,6 @@ class Launches {
   }
 
   Index elements(int buffer) const { return plan_.buffers[place(buffer)].elements; }
-
-  int buffer(PlanBuffer::Role role, int position) const {
-    const auto found = std::find_if(plan_.buffers.begin(), plan_.buffers.end(), [&](const PlanBuffer& b) {
-      return b.role == role && b.position == position;
-    });
-    TW_CHECK(found != plan_.buffers.end(), "every input and output of a plan has a buffer");
-    return static_cast<int>(found - plan_.buffers.begin());
-  }
 
   bool is_short(KernelPrices& prices, std::size_t step) const {
     const tile::Kernel& kernel = kernel_of(step);

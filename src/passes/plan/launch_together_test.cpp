@@ -51,6 +51,15 @@ struct Bundled {
     plan().kernels.push_back(add(kernel));
     compiled.kernels.emplace_back();
   }
+  // a → b for each of three.
+  void add_levels() {
+    const int in = buffer(Role::input, 0);
+    for (int i = 0; i < 3; ++i) {
+      const int between = buffer(Role::temporary), out = buffer(Role::output, i);
+      launch("a", {between, 0}, in, in);
+      launch("b", {out, 0}, between, in);
+    }
+  }
   void run(Index more_bytes = Index{1} << 30) {
     plan_memory(plan());
     launch_together(compiled, more_bytes);
@@ -109,15 +118,10 @@ TEST(LaunchTogether, LeavesChainsAsTheyAre) {
   EXPECT_EQ(w.order(), "a a a a");
 }
 
-// a → b for each of three: both kinds are launched once.
+// Both kinds are launched once.
 TEST(LaunchTogether, GathersLevels) {
   Bundled w;
-  const int in = w.buffer(Role::input, 0);
-  for (int i = 0; i < 3; ++i) {
-    const int between = w.buffer(Role::temporary), out = w.buffer(Role::output, i);
-    w.launch("a", {between, 0}, in, in);
-    w.launch("b", {out, 0}, between, in);
-  }
+  w.add_levels();
   w.run();
   EXPECT_EQ(w.order(), "a+a+a b+b+b");
   // What they write at once may not share memory.
@@ -130,12 +134,7 @@ TEST(LaunchTogether, GathersLevels) {
 TEST(LaunchTogether, KeepsTemporariesNoLongerThanAllowed) {
   const auto order = [](Index more_bytes) {
     Bundled w;
-    const int in = w.buffer(Role::input, 0);
-    for (int i = 0; i < 3; ++i) {
-      const int between = w.buffer(Role::temporary), out = w.buffer(Role::output, i);
-      w.launch("a", {between, 0}, in, in);
-      w.launch("b", {out, 0}, between, in);
-    }
+    w.add_levels();
     w.run(more_bytes);
     return w.order();
   };

@@ -221,12 +221,7 @@ class Overwriter {
     return first;
   }
 
-  int buffer(PlanBuffer::Role role, int position) const {
-    for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
-      if (plan_.buffers[b].role == role && plan_.buffers[b].position == position) return static_cast<int>(b);
-    TW_CHECK(false, "every input and output of a plan has a buffer");
-    return -1;
-  }
+  int buffer(PlanBuffer::Role role, int position) const { return buffer_of(plan_, role, position); }
 
   // Lays an output over inputs, unless an obstacle stands against it: nothing is changed then.
   Obstacle lay(int output, const std::vector<int>& inputs) {

@@ -1,6 +1,9 @@
 // Buffers of a step by what is read and written, for all kinds of steps.
 #include "passes/plan/step_buffers.h"
 
+#include <tilewright/base/error.h>
+
+#include <algorithm>
 #include <optional>
 
 namespace tilewright::passes {
@@ -48,6 +51,14 @@ std::vector<std::vector<std::size_t>> steps_to_wait_for(
       at = {s, {}};
     }
   return out;
+}
+
+int buffer_of(const tile::Plan& plan, tile::PlanBuffer::Role role, int position) {
+  const auto found = std::find_if(plan.buffers.begin(), plan.buffers.end(), [&](const tile::PlanBuffer& b) {
+    return b.role == role && b.position == position;
+  });
+  TW_CHECK(found != plan.buffers.end(), "every input and output of a plan has a buffer");
+  return static_cast<int>(found - plan.buffers.begin());
 }
 
 void rename_buffer(PlanStep& step, int from, int to) {

@@ -23,6 +23,9 @@ std::map<int, StepUse> uses_of(const tile::PlanStep& step, const tile::Plan& pla
 std::vector<std::vector<std::size_t>> steps_to_wait_for(
     const std::vector<const std::map<int, StepUse>*>& uses, const std::vector<int>& memory);
 
+// The buffer of an input or an output of the plan.
+int buffer_of(const tile::Plan& plan, tile::PlanBuffer::Role role, int position);
+
 // The step with buffer `to` wherever it had `from`.
 void rename_buffer(tile::PlanStep& step, int from, int to);
 

@@ -330,7 +330,7 @@ inline constexpr Index kUnknownRounds = 16;
 inline constexpr double kKeepAboveFlops = 4, kKeepAboveFlopsWhereMany = 24;
 // The same in blocks of few enough threads that each may have twice the registers of its elements, where a
 // sigmoid is kept: 58.3 us computed twice, 29.1 kept (docs/notes/2026-11-29-launches-together.md). An
-// exponential is not: of 19 softmaxes it was between 0.69 and 1.12 times as slow.
+// exponential is not: of 17 softmaxes it was between 0.69 and 1.12 times as slow.
 inline constexpr double kKeepAboveFlopsWhereRoom = 14;
 inline constexpr int kThreadsWithRoom = 512;
 

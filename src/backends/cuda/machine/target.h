@@ -7,7 +7,8 @@
 
 namespace tilewright::cuda {
 
-// Of a kernel's parameters, on every driver (CUDA C++ Programming Guide, "Function Parameters").
+// Bytes that a kernel's parameters may take on every driver (CUDA C++ Programming Guide, "Function
+// Parameters").
 inline constexpr Index kArgumentBytes = 4096;
 
 // Rates that the driver does not tell are rules of thumb.
