@@ -92,7 +92,8 @@ class Optimizer {
   }
 
   // Parameters and state after a step against the gradient, a tree like the parameters. What is computed in
-  // f32 is rounded to the parameters' types. Throws Error where trees or shapes differ.
+  // f32 is rounded to the parameters' types. Throws Error where trees or shapes differ, and where the state
+  // has other slots than this optimizer keeps.
   template <class P>
     requires tilewright::detail::IsTree<P>
   std::pair<P, OptimizerState<P>> update(const P& parameters, const P& gradient,
@@ -133,12 +134,13 @@ struct AdamWOptions {
   // or 2.03 bytes a parameter. They are computed in f32 and rounded once a step; to 8 bits stochastically, by
   // the step's number, and that of the squares by its root.
   DType moments = DType::f32;
-  // That of the squares, where it is to be another: bf16 beside f8e4m3, say (FP8-LM, arXiv 2310.18313).
+  // The type of the squares' moment, where it is to be another: bf16 beside f8e4m3, say (FP8-LM, arXiv 2310.18313).
   std::optional<DType> second_moments = {};
 };
 // The optimizer AdamW, as its options say. Throws Error where moments are of another type; where they are
 // bf16 and a beta is so near 1 (above 0.996) that its average no longer falls: what it moves by in a step is
-// rounded away; and where they are of 8 bits and a beta above 0.99 would add up too many roundings.
+// rounded away; where they are of 8 bits and a beta above 0.99 would add up too many roundings; and where a
+// beta is not in [0, 1) or epsilon is negative.
 Optimizer adamw(AdamWOptions options = {}, const Location& where = Location::current());
 
 // The sign of a mix of momentum and gradient (Chen et al., arXiv 2302.06675).
