@@ -134,7 +134,8 @@ struct AdamWOptions {
   // or 2.03 bytes a parameter. They are computed in f32 and rounded once a step; to 8 bits stochastically, by
   // the step's number, and that of the squares by its root.
   DType moments = DType::f32;
-  // The type of the squares' moment, where it is to be another: bf16 beside f8e4m3, say (FP8-LM, arXiv 2310.18313).
+  // The type of the squares' moment, where it is to be another: bf16 beside f8e4m3, say (FP8-LM, arXiv
+  // 2310.18313).
   std::optional<DType> second_moments = {};
 };
 // The optimizer AdamW, as its options say. Throws Error where moments are of another type; where they are
