@@ -55,6 +55,12 @@ bool Access::aligned(int axis, Index vector) const {
   return widest(axis, kWidestAccess) * size >= std::min(kWidestAccess, bytes & -bytes);
 }
 
+bool Access::begins_aligned(Index vector) const {
+  return view_->align_bytes %
+             std::min(kWidestAccess, vector * static_cast<Index>(size_bytes(view_->dtype))) ==
+         0;
+}
+
 bool Access::checked_above(int dim) const {
   if (!op_->bounded) return false;
   const ValueRange& s = range(start(dim));

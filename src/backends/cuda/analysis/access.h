@@ -31,6 +31,8 @@ class Access {
   Index widest(int axis, int limit_bytes) const;
   // Whether `vector` elements at a multiple of `vector` are where memory.cuh's load and store need them.
   bool aligned(int axis, Index vector) const;
+  // The same of the view's own beginning.
+  bool begins_aligned(Index vector) const;
   // Whether a check is needed: a bounded op whose block may leave the view along `dim`, at its start or its
   // end.
   bool checked_below(int dim) const { return op_->bounded && range(start(dim)).low < 0; }

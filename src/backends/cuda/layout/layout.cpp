@@ -45,7 +45,7 @@ bool same_spread(const Layouts& layouts, ThreadLayout a, ThreadLayout b) {
   if (a.part == Part::one || a.frame == b.frame) return true;
   const TileFrame &x = layouts.frame(a), &y = layouts.frame(b);
   if (x.threads_per_row != y.threads_per_row || x.groups != y.groups || x.cluster != y.cluster ||
-      x.row_blocks != y.row_blocks || x.map != y.map)
+      x.row_blocks != y.row_blocks || x.map != y.map || x.shifted != y.shifted)
     return false;
   const bool rows = x.rows == y.rows, cols = x.cols == y.cols && x.vector == y.vector;
   return a.part == Part::rows ? rows : a.part == Part::cols ? cols : rows && cols;
@@ -253,10 +253,20 @@ class Assigner {
       f.groups = threads_ / f.threads_per_row;
       if (scans_rows_) f.map = RowMap::runs;
     }
+    if (tile_shape == main_ && f.rows == 1 && f.map == RowMap::strided) shift_row(f);
     for (std::size_t i = 0; i < out_.frames.size(); ++i)
       if (out_.frames[i] == f) return static_cast<int>(i);
     out_.frames.push_back(f);
     return static_cast<int>(out_.frames.size()) - 1;
+  }
+
+  // Moves the columns of a row that begins anywhere.
+  void shift_row(TileFrame& f) {
+    auto row = find_shifted_row({input_.kernel, input_.plan, input_.ranges, schedule().vector_bytes}, main_);
+    if (!row) return;
+    f.shifted = true;
+    f.vector = static_cast<int>(row->vector);
+    out_.shifted = std::move(row);
   }
 
   int threads_per_row(const TileFrame& f, const std::vector<Index>& tile_shape) const {
@@ -470,6 +480,11 @@ MainShape main_shape(const tile::Kernel& kernel, const printer::LoopPlan& plan,
   if (choice.vector > 0) {
     out.vector = choice.vector;
     out.access_bytes = choice.narrowest_bytes;
+  }
+  if (const auto row = find_shifted_row({kernel, plan, ranges, 16}, largest)) {
+    out.vector = row->vector;
+    out.access_bytes = row->narrowest_bytes;
+    out.shifted = true;
   }
   return out;
 }

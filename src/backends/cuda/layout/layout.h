@@ -13,10 +13,12 @@
 // Where a kernel scans down the columns, a group holds neighbouring rows (RowMap::runs), so that only what
 // each run comes to crosses threads:
 //   rows    g · row_steps + r
+// Where a row begins anywhere (shifted_row.h) all columns are moved down by less than a vector.
 // Values of one axis (a row's sum, a column's weight) are spread as the rows or the columns of a
 // tile are, and repeated along the other axis. That is the whole set: blocked tiles and their slices.
 #pragma once
 
+#include "backends/cuda/layout/shifted_row.h"
 #include "backends/printer/loop_plan.h"
 #include "backends/printer/value_range.h"
 #include "base/inline_vector.h"
@@ -25,6 +27,7 @@
 #include <tilewright/tile/schedule.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,13 +46,14 @@ struct TileFrame {
   int cluster = 1;     // blocks of a cluster that share its columns
   int row_blocks = 1;  // blocks of a cluster that share the tile's rows
   RowMap map = RowMap::strided;
+  bool shifted = false;  // its one row begins anywhere
   Index row_steps() const { return ceil_div(rows, row_groups()); }
   Index row_groups() const { return Index{groups} * row_blocks; }
   Index row_threads() const { return Index{threads_per_row} * cluster; }
-  Index col_steps() const { return ceil_div(cols, row_threads() * vector); }
+  Index col_steps() const { return ceil_div(cols + (shifted ? vector - 1 : 0), row_threads() * vector); }
   bool ragged_rows() const { return rows % row_groups() != 0; }
-  bool ragged_cols() const { return cols % (row_threads() * vector) != 0; }
-  bool whole_vectors() const { return cols % vector == 0; }
+  bool ragged_cols() const { return shifted || cols % (row_threads() * vector) != 0; }
+  bool whole_vectors() const { return !shifted && cols % vector == 0; }
   Index elements_per_thread() const { return row_steps() * col_steps() * vector; }
   friend bool operator==(const TileFrame&, const TileFrame&) = default;
 };
@@ -68,6 +72,7 @@ struct Layouts {
   std::map<const printer::ElementLoop*, ThreadLayout> loops;
   std::map<tile::ValueId, ThreadLayout> buffers;  // by storage
   std::set<tile::ValueId> folded;                 // of these: one row of a thread for all (folded_rows.h)
+  std::optional<ShiftedRow> shifted;              // the rows of the frame that is shifted
   int programs_per_block = 1;                     // side by side, each of threads_per_row threads
   bool is_packed() const { return programs_per_block > 1; }
   const TileFrame& frame(ThreadLayout layout) const { return frames[static_cast<std::size_t>(layout.frame)]; }
@@ -98,6 +103,7 @@ struct MainShape {
   Index rows = 1, cols = 1;
   int access_bytes = 4;  // size of the narrowest element moved along its columns
   Index vector = 1;      // elements an access of 16 bytes may take there
+  bool shifted = false;  // the one row begins anywhere in its first vector
 };
 MainShape main_shape(const tile::Kernel& kernel, const printer::LoopPlan& plan,
                      const std::vector<printer::ValueRange>& ranges);

@@ -84,7 +84,9 @@ class StagedLoadFinder {
     const Access access(input_.kernel, input_.ranges, *in.op);
     const int axis = static_cast<int>(in.axes.size()) - 1;
     const auto element = static_cast<Index>(size_bytes(access.view().dtype));
-    if (!access.contiguous(axis) || f.vector * element % kSlotBytes != 0 || !f.whole_vectors()) return false;
+    if (!access.contiguous(axis) || f.vector * element % kSlotBytes != 0) return false;
+    if (f.shifted) return layouts_.shifted->aligned.count(in.op) > 0 && starts_allow(access, axis, f);
+    if (!f.whole_vectors()) return false;
     return access.widest(axis, kSlotBytes) * element >= kSlotBytes && starts_allow(access, axis, f);
   }
 

@@ -225,6 +225,10 @@ inline constexpr double kOverlapOfStarts = 8;
 inline constexpr double kPackedTurnsCost = 1.03;
 inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a loop that has no product waits
 inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
+// Rows of narrow elements that a thread moves one by one: docs/notes/2026-11-29-shifted-rows.md.
+inline constexpr double kNarrowAccessCost = 1.2;
+// Rows that begin anywhere, copied ahead where much of them is still in the cache: the same note.
+inline constexpr double kShiftedAheadCost = 1.3;
 // Microseconds of a kernel that pass while the next one is launched: the same note.
 inline constexpr double kHiddenByLaunchUs = 1.2;
 inline constexpr double kLineBytes = 128;     // of a cache line

@@ -69,11 +69,37 @@ TypedText row_of(const PrintedLoop& loop) {
 TypedText col_of(const PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   const std::string sum = fmt::format("c * {} + {}", f.row_threads(), loop.thread.t);
+  if (f.shifted)
+    return {fmt::format("{} * {} - {}", f.col_steps() == 1 ? loop.thread.t : fmt::format("({})", sum),
+                        f.vector, loop.shift),
+            DType::i32, 1, Binding::sum};
   if (f.vector > 1)
     return {fmt::format("{} * {}", f.col_steps() == 1 ? loop.thread.t : fmt::format("({})", sum), f.vector),
             DType::i32, 1, Binding::product};
   if (f.col_steps() == 1) return {loop.thread.t, DType::i32};
   return {sum, DType::i32, 1, Binding::sum};
+}
+
+std::string whole_steps(const PrintedLoop& loop) {
+  const TileFrame& f = loop.frame;
+  const Index whole = f.cols / (f.row_threads() * f.vector);
+  if (f.col_steps() == 1 || whole <= (f.shifted ? 1 : 0)) return "";
+  return f.shifted ? fmt::format("c > 0 && c < {}", whole) : fmt::format("c < {}", whole);
+}
+
+std::string holds_column(const PrintedLoop& loop) {
+  const Index before = loop.frame.vector - 1;
+  const std::string whole = whole_steps(loop);
+  return fmt::format("{}u32({} + {}) < {}", whole.empty() ? "" : fmt::format("({}) || ", whole),
+                     col_text(loop), before, loop.frame.cols + before);
+}
+
+std::string is_column(const PrintedLoop& loop) {
+  const TileFrame& f = loop.frame;
+  const std::string whole = whole_steps(loop), column = col_text(loop) + (f.vector > 1 ? " + v" : "");
+  if (f.shifted)
+    return fmt::format("{}u32({}) < {}", whole.empty() ? "" : fmt::format("({}) || ", whole), column, f.cols);
+  return fmt::format("{}{} < {}", whole.empty() ? "" : whole + " || ", column, f.cols);
 }
 
 std::string row_text(const PrintedLoop& loop) { return row_of(loop).text; }

@@ -53,6 +53,7 @@ struct Address {
   std::string row_term;                                        // elements from r = 0 to r
   printer::IndexText col_step;                                 // elements from one c to the next
   std::string element_step;                                    // "" when contiguous
+  bool shifted = false;                                        // vectors begin anywhere (shifted.cuh)
   std::string place(const TileFrame& frame, Part part) const;  // of what stands at r, c
   std::string waiting;  // of rows that threads store in pieces: what of a piece waits for the next
 };
@@ -86,6 +87,7 @@ struct PrintedLoop {
   Pieces pieces;
   std::vector<InnerProduct> inner;  // sums on tensor cores
   ThreadNames thread;
+  std::string shift;  // of a shifted row: the name of what its columns are moved down by
 };
 
 int role(const PrintedLoop& loop, int loop_axis);  // 0 rows, 1 columns, -1 none
@@ -96,6 +98,12 @@ bool loaded_by_piece(const PrintedLoop& loop, Part part);
 
 TypedText row_of(const PrintedLoop& loop);  // that r names
 TypedText col_of(const PrintedLoop& loop);  // the first one of the vector that c names
+// The steps c, of several, whose columns are all in the tile, as a condition; "" where there are none.
+std::string whole_steps(const PrintedLoop& loop);
+// Whether a vector of a shifted row holds a column of it; whether element v of a vector is a column of the
+// tile: as conditions.
+std::string holds_column(const PrintedLoop& loop);
+std::string is_column(const PrintedLoop& loop);
 std::string row_text(const PrintedLoop& loop);
 std::string col_text(const PrintedLoop& loop);
 // The distance of row r from row 0 of a thread; scaled(n): n rows in elements.

@@ -60,6 +60,7 @@ PrintedLoop ElementPrinter::begin_elements(const ElementLoop& plan) {
   if (loop.layout.part != Part::one) {
     loop.frame = layouts_.frame(loop.layout);
     loop.thread = k_.programs().thread(loop.frame);
+    loop.shift = row_shift_;
   }
   const std::size_t n = plan.body.size();
   loop.values.resize(n);
@@ -98,6 +99,7 @@ std::vector<ElementPrinter::LoadAhead> ElementPrinter::loads_ahead(const Element
 
 void ElementPrinter::print_elements(const ElementLoop& plan) {
   PrintedLoop loop = begin_elements(plan);
+  print_shift(loop);
   print_wait_for_readers(loop);
   accuracy_ = printer::accuracy_in_loop(kernel_, plan, facts_.accuracy);
   const std::size_t n = plan.body.size();
@@ -142,6 +144,13 @@ void ElementPrinter::print_elements(const ElementLoop& plan) {
   reductions_.print_scans(loop);
   reductions_.print_exchange(loop);
   accuracy_ = facts_.accuracy;
+}
+
+// Prints, in front of the first loop over a row that begins anywhere, where that is.
+void ElementPrinter::print_shift(PrintedLoop& loop) {
+  if (!loop.frame.shifted || !row_shift_.empty()) return;
+  loop.shift = row_shift_ = out_.local("shift");
+  loads_.print_shift(Access(kernel_, ranges_, *layouts_.shifted->first), row_shift_);
 }
 
 void LoopAnalysis::count_uses(PrintedLoop& loop) const {
@@ -254,7 +263,7 @@ void ElementPrinter::print_vector_elements(PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   if (f.vector > 1) out_.unrolled("v", f.vector);
   const bool guard = f.ragged_cols() && !f.whole_vectors();
-  if (guard) out_.open_if_needed("if ({}{} < {})", col_text(loop), f.vector > 1 ? " + v" : "", f.cols);
+  if (guard) out_.open_if_needed("if ({})", is_column(loop));
   print_at(loop, Level::element);
   if (guard) out_.close();
   if (f.vector > 1) out_.close();

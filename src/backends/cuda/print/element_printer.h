@@ -49,6 +49,7 @@ class ElementPrinter : PrinterParts {
   using WidenedBytes = LoopAnalysis::WidenedBytes;
 
   // --- rows, vectors, elements
+  void print_shift(PrintedLoop& loop);
   PrintedLoop begin_elements(const ElementLoop& loop);
   void print_row_body(PrintedLoop& loop);
   void print_columns(PrintedLoop& loop);
@@ -116,6 +117,7 @@ class ElementPrinter : PrinterParts {
   std::vector<std::string> wide_parts_;  // of the loop that is printed, by instruction
   std::optional<std::pair<Index, Index>> row_window_;
   const KnownMasks* known_masks_ = nullptr;
+  std::string row_shift_;  // the name of a shifted row's shift, once it is printed
 };
 
 }  // namespace tilewright::cuda

@@ -111,7 +111,7 @@ std::string KernelPrinter::header_comment() const {
     else if (f.rows > 1)
       text +=
           f.row_groups() > 1 ? fmt::format("row r*{} + g of {}, ", f.row_groups(), f.row_steps()) : "row r, ";
-    text += fmt::format("column (c*{} + t)*{} + v", f.row_threads(), f.vector);
+    text += fmt::format("column (c*{} + t)*{} + v{}", f.row_threads(), f.vector, f.shifted ? " - shift" : "");
     text += fmt::format("; {} rows, {} vectors of {} a thread\n", f.row_steps(), f.col_steps(), f.vector);
   }
   return text;

@@ -31,6 +31,11 @@ Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, con
       layout = layout + IndexText(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")") *
                             scaled(f.vector);
       a.col_step = scaled(f.row_threads() * f.vector);
+      if (f.shifted) {
+        layout = layout - IndexText(loop.shift) * each;
+        a.shifted = layouts_.shifted->aligned.count(in.op) == 0;
+        continue;
+      }
       // The vectors were chosen for the main tile: what lies otherwise is read element by element.
       if (!access.contiguous(axis) || !access.aligned(axis, f.vector)) a.element_step = each.str();
     }
@@ -56,6 +61,7 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
   b.whole = f.whole_vectors();
   b.end_col = integer(f.cols);
   b.end_row = integer(f.rows);
+  if (b.cols && f.shifted) b.first_col = "0";
   std::vector<bool> walked(static_cast<std::size_t>(access.rank()), false);
   const std::string view = names_.stem(access.op().param);
   bool rows_used = false, cols_used = false;
@@ -176,6 +182,32 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
   if (masked_alone) out_.close();
 }
 
+void LoadPrinter::print_shift(const Access& access, const std::string& name) {
+  const IndexText shift = expressions_.base_offset(access) % IndexText(layouts_.shifted->vector);
+  out_.line("const int {} = int({});", name, shift.str());
+}
+
+// A vector of a row that begins anywhere. What stands beside the row in its first and its last vector is
+// loaded with it, and nobody looks at it.
+std::string LoadPrinter::load_of_shifted_row(const PrintedLoop& loop, const Address& a,
+                                             const LoadText& load) {
+  const int n = loop.frame.vector;
+  const std::string whole = whole_steps(loop), col = wrapped(col_of(loop));
+  if (a.shifted) {
+    need("shifted");
+    const auto inside = [&](const std::string& in_whole, const std::string& text) {
+      return whole.empty() ? text : fmt::format("{} ? {} : {}", whole, in_whole, text);
+    };
+    std::string end = inside(integer(n), fmt::format("{} - {}", loop.frame.cols, col));
+    if (!load.guard.empty()) end = fmt::format("!({}) ? 0 : {}", load.guard, end);
+    return fmt::format("load_shifted<{}{}>({}, {}, {}, {})", n, load.cache,
+                       inside("0", fmt::format("-{}", col)), end, load.place, load.fill);
+  }
+  std::string columns = holds_column(loop);
+  if (!load.guard.empty()) columns = fmt::format("{} && ({})", load.guard, columns);
+  return fmt::format("load_if<{}{}>({}, {}, {})", n, load.cache, columns, load.place, load.fill);
+}
+
 void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   const Registers& r = loop.arrays[i];
@@ -197,7 +229,8 @@ void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
   const std::string guard = join_conditions({b.uniform, row_condition});
   const auto place = [&] { return a.place(loop.frame, part); };
   const auto inside = [&] { return b.inside(wrapped(col_of(loop)), loop.frame.vector, guard); };
-  const bool cut = vectors && a.element_step.empty() && b.cols && !b.whole;
+  const bool shifted = vectors && loop.frame.shifted;
+  const bool cut = vectors && a.element_step.empty() && b.cols && !b.whole && !shifted;
   registers_.for_registers(
       r,
       [&] {
@@ -212,6 +245,10 @@ void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
         }
         const int n = loop.frame.vector;
         const std::string col = col_text(loop);
+        if (shifted) {
+          out_.line("{} = {};", registers_.at(r), load_of_shifted_row(loop, a, {p, cache, fill, guard}));
+          return;
+        }
         if (!a.element_step.empty()) {
           const auto [first, end] = inside();
           out_.line("{} = load_strided<{}{}>({}, {}, {}, {}, {});", registers_.at(r), n, cache, first, end, p,

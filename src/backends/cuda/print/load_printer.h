@@ -24,8 +24,14 @@ class LoadPrinter : PrinterParts {
   void print_fetched_rows(PrintedLoop& loop);
   Address print_address(const PrintedLoop& loop, const Instr& in, const Access& access);
   Bounds print_bounds(const PrintedLoop& loop, const Instr& in, const Access& access);
+  // Names how many elements behind an aligned place the row of an access begins.
+  void print_shift(const Access& access, const std::string& name);
 
  private:
+  struct LoadText {
+    std::string place, cache, fill, guard;
+  };
+  std::string load_of_shifted_row(const PrintedLoop& loop, const Address& a, const LoadText& load);
   void print_load(PrintedLoop& loop, std::size_t i);
   Registers loaded(const PrintedLoop& loop, const Instr& in);
 

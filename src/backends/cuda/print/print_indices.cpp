@@ -58,8 +58,8 @@ std::optional<ElementPrinter::ColumnTest> ElementPrinter::column_test(PrintedLoo
       n = saturated(n);
     }
     return ColumnTest{op.prim == tile::Prim::eq,
-                      fmt::format("u32({}) - u32({}) - u32({} * {})", n.text, offset->str(), loop.thread.t,
-                                  loop.frame.vector)};
+                      fmt::format("u32({}) - u32({}) - u32({} * {}{})", n.text, offset->str(), loop.thread.t,
+                                  loop.frame.vector, loop.frame.shifted ? " - " + loop.shift : "")};
   }
   return std::nullopt;
 }

@@ -284,7 +284,15 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
   const std::string col = col_text(loop);
   if (!a.element_step.empty() || (b.cols && !b.whole)) {
     const auto [first, end] = b.inside(wrapped(col_of(loop)), loop.frame.vector, guard);
-    if (a.element_step.empty())
+    const std::string whole = whole_steps(loop);
+    if (a.element_step.empty() && guard.empty() && !whole.empty() && !b.inner_end &&
+        (loop.frame.shifted || b.first_col.empty())) {
+      out_.open_if_needed("if ({})", whole);
+      out_.line("store({}, {});", p, value);
+      out_.close_else();
+      out_.line("store_between({}, {}, {}, {});", first, end, p, value);
+      out_.close();
+    } else if (a.element_step.empty())
       out_.line("store_between({}, {}, {}, {});", first, end, p, value);
     else
       out_.line("store_strided({}, {}, {}, {}, {});", first, end, p, a.element_step, value);

@@ -58,7 +58,9 @@ class Candidates {
       rows_of_several();
   }
 
-  Index vectors() const { return ceil_div(main_.cols, main_.vector); }
+  Index vectors() const {
+    return ceil_div(main_.cols + (main_.shifted ? main_.vector - 1 : 0), main_.vector);
+  }
   Index vectors_rounded_up() const {
     return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max<Index>(vectors(), 1))));
   }

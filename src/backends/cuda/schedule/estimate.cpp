@@ -421,11 +421,28 @@ double line_visits(const tile::Kernel& kernel, const CudaPlan& plan) {
   return visits;
 }
 
+// Whether the loops over a program's row move narrow elements one by one.
+bool moves_singly(const tile::Kernel& kernel, const CudaPlan& plan) {
+  return std::any_of(plan.layouts.loops.begin(), plan.layouts.loops.end(), [&](const auto& entry) {
+    const auto& [loop, place] = entry;
+    if (place.part != Part::cols) return false;
+    if (const TileFrame& f = plan.layouts.frame(place); f.vector > 1 || f.col_steps() == 1) return false;
+    return std::any_of(loop->body.begin(), loop->body.end(), [&](const Instr& in) {
+      if (!in.op || (in.op->kind != OpKind::load && in.op->kind != OpKind::store) || in.axes.empty())
+        return false;
+      const Access access(kernel, plan.ranges, *in.op);
+      const double bytes = static_cast<double>(size_bytes(access.view().dtype));
+      return bytes <= 2 && step_bytes(access, in, long_axes(loop->shape).back()) == bytes;
+    });
+  });
+}
+
 }  // namespace
 
 Occupancy occupancy(const tile::Kernel& kernel, const CudaPlan& plan) {
   Occupancy out;
   out.line_visits = line_visits(kernel, plan);
+  out.narrow = moves_singly(kernel, plan);
   const Layouts& layouts = plan.layouts;
   std::set<const Op*> staged;
   Index slots = 0;
@@ -487,8 +504,9 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   // Neighbouring programs take their parts of a sector from the cache, where rows are shorter than one.
   const double streamed_s = std::max((in_cache ? work.streamed_bytes : work.memory_bytes) / bytes_per_s,
                                      work.scanned > 0 ? work.sector_bytes / target.cache_bytes_per_s : 0);
-  const double memory_us =
-      work.programs * (streamed_s + work.cached_bytes / (kSharedReadRate * target.cache_bytes_per_s)) * 1e6;
+  const double memory_us = (o.narrow && work.exchanges > 0 ? kNarrowAccessCost : 1) * work.programs *
+                           (streamed_s + work.cached_bytes / (kSharedReadRate * target.cache_bytes_per_s)) *
+                           1e6;
   const ScanCost scan = scan_cost(work.scanned, layouts, schedule.threads);
   const double instructions = work.instructions * o.waste + scan.instructions +
                               kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
@@ -536,12 +554,15 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const double more = o.staged && (cluster > 1 || resident > 1)            ? kStagedCost
                       : !o.staged && cluster > 1 && !shares_rows(schedule) ? kClusterCost
                                                                            : 1;
+  const bool shifted_ahead =
+      o.staged && layouts.shifted && passing <= 2 * static_cast<double>(target.cache_bytes);
   // Programs side by side whose threads take several pieces of a row in turn, and reduce no row.
   const bool in_turn = layouts.programs_per_block > 1 && work.exchanges == 0 &&
                        std::any_of(layouts.frames.begin(), layouts.frames.end(),
                                    [](const TileFrame& f) { return f.col_steps() > 1; });
   // Shorter code wins between equals: it compiles faster.
-  const double own_us = busy * more * (in_turn ? kPackedTurnsCost : 1) * (1 + kOfAnElement * o.elements);
+  const double own_us = busy * more * (shifted_ahead ? kShiftedAheadCost : 1) *
+                        (in_turn ? kPackedTurnsCost : 1) * (1 + kOfAnElement * o.elements);
   return own_us * own_us / (own_us + kHiddenByLaunchUs) + target.launch_s * 1e6;
 }
 

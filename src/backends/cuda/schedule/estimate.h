@@ -39,6 +39,7 @@ struct Occupancy {
   double elements = 0;     // a thread, of the tile it holds most of
   double line_visits = 0;  // cycles of the load and store unit for a block: cache lines that its warps touch
   double waste = 1;        // places for elements over elements: threads and vectors beyond the tile's end
+  bool narrow = false;     // a thread moves elements of at most two bytes one by one
 };
 Occupancy occupancy(const tile::Kernel& kernel, const CudaPlan& plan);
 

@@ -67,6 +67,8 @@ void PersistentRows::print_fetch(PrintedLoop& loop, const Instr& in) {
   Text here = out_.another(2);
   std::swap(out_, here);
   for (int d = 0; d < access.rank(); ++d) foresight_.print(access.start(d));
+  if (loop.frame.shifted && !fetches_shift_) k_.elements().loads().print_shift(access, loop.shift);
+  fetches_shift_ = loop.frame.shifted;
   const Bounds b = k_.elements().loads().print_bounds(loop, in, access);
   const Address a = k_.elements().loads().print_address(loop, in, access);
   const Registers r{s.name, loop.layout, access.view().dtype, access.view().dtype, true};
@@ -79,7 +81,8 @@ void PersistentRows::print_fetch(PrintedLoop& loop, const Instr& in) {
       if (needed) guard += (guard.empty() ? "" : " && ") + condition;
     };
     add(b.rows && loop.layout.part == Part::all, fmt::format("{} < {}", row_text(loop), b.end_row));
-    add(b.cols, fmt::format("{} < {}", col_text(loop), b.end_col));
+    add(b.cols, loop.frame.shifted ? fmt::format("({})", holds_column(loop))
+                                   : fmt::format("{} < {}", col_text(loop), b.end_col));
     const std::string slot =
         registers_.staged_slot(r, s.name + " + stage * " + integer(s.slots * schedule_.threads));
     if (guard.empty())

@@ -35,6 +35,7 @@ class PersistentRows : public Pipeline {
 
   std::map<const Op*, Staged> staged_;
   Text fetch_{2, names_};
+  bool fetches_shift_ = false;  // the fetching function knows the shift of a program's row
   Foresight foresight_;
 };
 
