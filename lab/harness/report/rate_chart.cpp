@@ -120,7 +120,9 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
   double lowest_ceiling = std::numeric_limits<double>::infinity();
   for (const Point& p : ceiling) lowest_ceiling = std::min(lowest_ceiling, p.y);
   if (std::isfinite(lowest_ceiling)) top = std::max(top, lowest_ceiling);
-  const AxisSpec x{sweep.of.axis == "N" ? "elements (N)" : sweep.of.axis, Scale::log2, *sweep.sizes.begin(),
+  // A shape of a product is rows, columns and depth: its extents are no tensor's.
+  const std::string extents = sweep.unit == "GB/s" ? "elements (N)" : "product of the extents (N)";
+  const AxisSpec x{sweep.of.axis == "N" ? extents : sweep.of.axis, Scale::log2, *sweep.sizes.begin(),
                    *sweep.sizes.rbegin()};
   const AxisSpec y{unit.name, Scale::linear, 0, 1.12 * top};
   std::string caption = "Medians with 95 % intervals, the lines' names in the order of their ends.";

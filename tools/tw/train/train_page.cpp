@@ -139,9 +139,10 @@ std::string charts(const std::vector<TrainedRun>& runs, const Against& x) {
   return figure("Loss", "loss", losses,
                 "Lines: validation, the mean of batches held back. Dotted: training, the last step's batch "
                 "alone.") +
-         figure("Rate", "tokens/s", others[0], "Of the steps since the report before, without validation.") +
-         figure("Gradient norm", "norm", others[1], "Of the last step's gradient, before it is clipped.") +
-         figure("Learning rate", "learning rate", others[2], "Of the last step.");
+         figure("Rate", "tokens/s", others[0],
+                "A report counts the steps since the one before it; validation is left out.") +
+         figure("Gradient norm", "norm", others[1], "The last step's gradient, before it is clipped.") +
+         figure("Learning rate", "learning rate", others[2], "The last step's.");
 }
 
 using Named = std::vector<std::pair<std::string, std::string>>;
