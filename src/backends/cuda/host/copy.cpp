@@ -30,30 +30,36 @@ Result<Staging> Staging::create(const Context& context, const Options& options) 
     if (!memory) return memory.error();
     auto used = Event::create(context);
     if (!used) return used.error();
-    made.pieces_.push_back({std::move(*memory), std::move(*used), false});
+    made.pieces_.push_back({std::move(*memory), std::move(*used)});
   }
   return made;
 }
 
 Status Staging::await(Piece& piece) {
+  piece.filled = 0;
   if (!piece.busy) return Unit{};
   piece.busy = false;
   return piece.used.synchronize();
 }
 
 Status Staging::upload(api::CUdeviceptr to, const void* from, std::size_t size_bytes, const Stream& stream) {
+  constexpr std::size_t kAlign = 256;  // where pinned memory begins
   const auto* source = static_cast<const std::byte*>(from);
-  const std::size_t piece_bytes = pieces_.front().memory.size_bytes();
-  std::size_t next = 0;
-  for (std::size_t at = 0; at < size_bytes; at += piece_bytes) {
-    const std::size_t bytes = std::min(piece_bytes, size_bytes - at);
-    Piece& piece = pieces_[next++ % pieces_.size()];
-    if (auto status = await(piece); !status) return status;
-    std::memcpy(piece.memory.data(), source + at, bytes);
-    const auto queued = driver_->memcpy_htod_async(to + at, piece.memory.data(), bytes, stream.get());
+  for (std::size_t at = 0; at < size_bytes;) {
+    if (pieces_[next_].filled >= pieces_[next_].memory.size_bytes()) {
+      next_ = (next_ + 1) % pieces_.size();
+      if (auto status = await(pieces_[next_]); !status) return status;
+    }
+    Piece& piece = pieces_[next_];
+    const std::size_t bytes = std::min(piece.memory.size_bytes() - piece.filled, size_bytes - at);
+    std::byte* const place = piece.memory.data() + piece.filled;
+    std::memcpy(place, source + at, bytes);
+    const auto queued = driver_->memcpy_htod_async(to + at, place, bytes, stream.get());
     if (auto status = check(*driver_, queued, "cuMemcpyHtoDAsync"); !status) return status;
     if (auto status = piece.used.record(stream.get()); !status) return status;
     piece.busy = true;
+    piece.filled += (bytes + kAlign - 1) / kAlign * kAlign;
+    at += bytes;
   }
   return Unit{};
 }

@@ -22,7 +22,9 @@ class PinnedBuffer {
 };
 
 // Copies of ordinary (pageable) host memory through a ring of pinned pieces, so that filling one piece
-// overlaps with the transfer of the one before. For one thread at a time.
+// overlaps with the transfer of the one before. Small uploads lie behind one another in a piece, so that none
+// of them waits for those before it, which the device comes to behind all work queued by then. For one thread
+// at a time.
 class Staging {
  public:
   struct Options {
@@ -41,13 +43,15 @@ class Staging {
  private:
   struct Piece {
     PinnedBuffer memory;
-    Event used;         // recorded after the last transfer that touches it
-    bool busy = false;  // an event was recorded since it was last waited for
+    Event used;              // recorded after the last transfer that touches it
+    bool busy = false;       // an event was recorded since it was last waited for
+    std::size_t filled = 0;  // bytes that transfers may still read
   };
   Status await(Piece& piece);
 
   const Driver* driver_ = nullptr;
   std::vector<Piece> pieces_;
+  std::size_t next_ = 0;  // the piece that uploads fill
 };
 
 Status copy_on_device(const Driver& driver, api::CUdeviceptr to, api::CUdeviceptr from,

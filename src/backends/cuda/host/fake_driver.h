@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/host/driver.h"
@@ -25,6 +28,12 @@ struct State {
   api::LaunchConfig last_config{};
   std::vector<api::LaunchAttribute> last_attributes;
   std::vector<int> last_arguments;  // each read as an int
+  struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+  };
+  std::vector<Copy> copies;  // queued
 
   std::size_t allocated_bytes() const {
     std::size_t sum = 0;
@@ -138,6 +147,32 @@ inline void add_handles(Driver& d) {
   };
 }
 
+// Copies wait for the host to wait for the device, as behind kernels that take long.
+inline void run_copies() {
+  for (const auto& copy : std::exchange(state().copies, {})) std::memcpy(copy.to, copy.from, copy.bytes);
+}
+
+inline void add_copies(Driver& d) {
+  d.mem_host_alloc = [](void** address, std::size_t bytes, unsigned) {
+    *address = std::malloc(bytes);
+    return api::kSuccess;
+  };
+  d.mem_free_host = [](void* address) { return std::free(address), api::kSuccess; };
+  d.memcpy_htod_async = [](api::CUdeviceptr to, const void* from, std::size_t bytes, api::CUstream) {
+    state().copies.push_back({reinterpret_cast<void*>(to), from, bytes});
+    return api::kSuccess;
+  };
+  d.memcpy_dtoh_async = [](void* to, api::CUdeviceptr from, std::size_t bytes, api::CUstream) {
+    state().copies.push_back({to, reinterpret_cast<const void*>(from), bytes});
+    return api::kSuccess;
+  };
+  d.event_synchronize = [](api::CUevent) {
+    note("wait for an event");
+    run_copies();
+    return api::kSuccess;
+  };
+}
+
 inline void add_launches(Driver& d) {
   d.func_get_attribute = [](int* value, int attribute, api::CUfunction) {
     *value = attribute == api::kFunctionMaxThreadsPerBlock ? state().max_threads : 32;
@@ -199,6 +234,7 @@ inline Driver make(std::size_t capacity = std::size_t{1} << 30) {
   };
   add_memory(d);
   add_handles(d);
+  add_copies(d);
   add_launches(d);
   return d;
 }
