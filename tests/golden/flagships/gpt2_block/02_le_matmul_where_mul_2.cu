@@ -111,7 +111,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       f32 new_row_sum[2];
       wait_full(add_out_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
-      const i64 column_end = end, column_step = 128;
       const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
         wait_full(add_out_1_state);
         if (!begins) {
@@ -206,9 +205,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         }
       };
       run_round(i32(first_row), true, true);
-      for (i64 column_i = first_row + column_step; column_i < column_end; column_i += column_step) {
-        run_round(i32(column_i), false, true);
-      }
       const i64 column_2_end = first_row, column_2_step = 128;
       for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
         run_round(i32(column_2_i), false, false);

@@ -142,4 +142,8 @@ bool Wgmma::runs_always(const Op& loop) const {
   return OperandReader(kernel_, tile::DotUnit::wgmma).trips(loop) > 0;
 }
 
+bool Wgmma::runs_once(const Op& loop) const {
+  return OperandReader(kernel_, tile::DotUnit::wgmma).trips(loop) == 1;
+}
+
 }  // namespace tilewright::cuda

@@ -26,6 +26,7 @@ class Wgmma : public Pipeline {
   void open_dot_loop(const Op& op);  // its head, for both sides
   int warpgroups() const { return schedule_.threads / kWarpgroup; }
   bool runs_always(const Op& loop) const;
+  bool runs_once(const Op& loop) const;
   struct RegisterShare {
     int fetching, multiplying;
   };

@@ -256,8 +256,9 @@ WgmmaB2b::RoundBounds WgmmaB2b::print_round_bounds(const Op& loop) {
   const std::string name = names_.value(i);
   RoundBounds bounds{name, expressions_.type_of(i), expressions_.scalar(loop.operands[0]),
                      out_.local(name + "_end"), out_.local(name + "_step")};
-  out_.line("const i64 {} = {}, {} = {};", bounds.end, expressions_.scalar(loop.operands[1]).text, bounds.by,
-            expressions_.scalar(loop.operands[2]).text);
+  if (!runs_once(loop))
+    out_.line("const i64 {} = {}, {} = {};", bounds.end, expressions_.scalar(loop.operands[1]).text,
+              bounds.by, expressions_.scalar(loop.operands[2]).text);
   scalars_[i] = {bounds.index, bounds.type};
   return bounds;
 }
@@ -343,15 +344,22 @@ void WgmmaB2b::print_overlapping(const Step& loop) {
   k_.elements().known_masks() = nullptr;
   out_.close_with("};");
   out_.line("{}({}({}), true{});", body, bounds.type, bounds.from.text, masked);
-  const std::string i = out_.local(bounds.index + "_i");
-  out_.open("for (i64 {0} = {1} + {2}; {0} < {3}; {0} += {2})", i, wrapped(bounds.from), bounds.by,
-            bounds.end);
-  out_.line("{}({}({}), false{});", body, bounds.type, i, masked);
-  out_.close();
+  // The compiler does not see that a loop which begins behind its end has no rounds: a copy of the body.
+  if (!runs_once(*loop.op)) {
+    const std::string i = out_.local(bounds.index + "_i");
+    out_.open("for (i64 {0} = {1} + {2}; {0} < {3}; {0} += {2})", i, wrapped(bounds.from), bounds.by,
+              bounds.end);
+    out_.line("{}({}({}), false{});", body, bounds.type, i, masked);
+    out_.close();
+  }
   if (next && more) {
     const RoundBounds others = print_round_bounds(*next->op);
     const std::string j = out_.local(others.index + "_i");
-    out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", j, others.from.text, others.end, others.by);
+    const bool once = runs_once(*next->op);
+    if (once)
+      out_.open_block(), out_.line("const i64 {} = {};", j, others.from.text);
+    else
+      out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", j, others.from.text, others.end, others.by);
     if (masks) {
       out_.line("{}({}({}), false, false);", body, bounds.type, j);
     } else {
