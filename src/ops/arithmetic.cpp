@@ -91,16 +91,19 @@ constexpr ir::Op kSub = checked({.name = "sub",
                                  .lower = apply_prim<Prim::sub>,
                                  .flops = flops_of(Prim::sub)});
 
-constexpr ir::Op kMul =
-    checked({.name = "mul",
-             .arity = 2,
-             .kind = OpClass::pointwise,
-             .doc = "a * b; integers wrap around.",
-             .infer = arithmetic_operands,
-             .eval = map_numbers([](auto a, auto b) { return modular(a) * modular(b); }),
-             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g * x[1], g * x[0]}; },
-             .lower = apply_prim<Prim::mul>,
-             .flops = flops_of(Prim::mul)});
+constexpr ir::Op kMul = checked({.name = "mul",
+                                 .arity = 2,
+                                 .kind = OpClass::pointwise,
+                                 .doc = "a * b; integers wrap around.",
+                                 .infer = arithmetic_operands,
+                                 .eval = map_numbers([](auto a, auto b) { return modular(a) * modular(b); }),
+                                 // Of a square one term, not two that are equal: twice a number is exact.
+                                 .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
+                                   if (x[0].id == x[1].id) return {g * x[0] * 2.0, std::nullopt};
+                                   return {g * x[1], g * x[0]};
+                                 },
+                                 .lower = apply_prim<Prim::mul>,
+                                 .flops = flops_of(Prim::mul)});
 
 constexpr ir::Op kDiv = checked(
     {.name = "div",
