@@ -111,7 +111,7 @@ TEST(Price, ProductsTakeTheTilesOfTheLeastPrice) {
   passes::GroupForms forms(graph);
   const passes::Group product{.nodes = {2}, .outputs = {2}};
   const double first = plans.price(graph, forms, product).seconds;
-  const auto plan = plans.plan(graph, forms, product, {.name = "product"});
+  const auto plan = plans.plan(graph, forms.of(product), product, {.name = "product"});
   ASSERT_TRUE(std::holds_alternative<passes::PlannedGroup>(plan));
   double predicted = 0;
   for (const passes::EmittedKernel& k : std::get<passes::PlannedGroup>(plan).lowered.kernels)

@@ -6,9 +6,13 @@
 #include "passes/fuse/recompute_outputs.h"
 #include "passes/tiling/group_cost.h"
 
+#include <tilewright/base/thread_pool.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
+#include <map>
 
 namespace tilewright::passes {
 
@@ -40,15 +44,48 @@ bool has_large(const FusionInput& input, const std::set<NodeId>& all, const std:
 // What values may be computed again for: large ones to save memory, too; others where that is clearly faster.
 enum class ToSave { time, memory };
 
+// Fusions by what they compute again. Of a large program those that will be asked for are begun together.
+class Fusions {
+ public:
+  explicit Fusions(const FusionInput& input) : input_(input) {}
+
+  void begin(const std::set<NodeId>& again) {
+    if (input_.graph.size() < kLargeGraph || begun_.count(again) != 0) return;
+    input_.plans.serve_threads();
+    // On one core it would only come before what is needed first.
+    const auto when = allowed_cpu_count() > 1 ? std::launch::async : std::launch::deferred;
+    begun_[again] = std::async(when, [&input = input_, again] {
+      GroupForms forms(input.graph);
+      return merge_groups({input.graph, input.target, input.plans, forms}, again);
+    });
+  }
+
+  Fusion of(const std::set<NodeId>& again) {
+    const auto begun = begun_.find(again);
+    if (begun == begun_.end()) return merge_groups(input_, again);
+    Fusion out = begun->second.get();
+    begun_.erase(begun);
+    return out;
+  }
+
+ private:
+  // Nodes. Smaller graphs are fused in the time that some threads take to begin.
+  static constexpr NodeId kLargeGraph = 256;
+  const FusionInput& input_;
+  std::map<std::set<NodeId>, std::future<Fusion>> begun_;
+};
+
 // A fusion of the program, from one that stores every value on: values are computed again where that is worth
 // it.
 class Recomputation {
  public:
-  Recomputation(const FusionInput& input, const FusionOptions& options)
-      : input_(input),
-        options_(options),
-        casts_(widening_casts(input.graph)),
-        best_(merge_groups(input, casts_)) {}
+  // `candidates`: what will be tried to be computed again, should that save anything.
+  Recomputation(const FusionInput& input, const FusionOptions& options,
+                const std::vector<std::set<NodeId>>& candidates)
+      : input_(input), options_(options), casts_(widening_casts(input.graph)), fusions_(input) {
+    for (const std::set<NodeId>& values : candidates) fusions_.begin(all_again(values));
+    best_ = fusions_.of(casts_);
+  }
 
   // All of the values, or those of their parts that are worth it. Other fusions of the whole program take
   // time: they are looked at where a part is too large for a cache.
@@ -83,6 +120,13 @@ class Recomputation {
     return out;
   }
 
+  // These values and the casts beside them.
+  std::set<NodeId> all_again(const std::set<NodeId>& values) const {
+    std::set<NodeId> all = casts_beside(input_.graph, casts_, values);
+    all.insert(values.begin(), values.end());
+    return all;
+  }
+
   bool is_worth(ToSave what, const Affected& affected, double more_seconds) const {
     if (options_.recompute == Recompute::always) return true;
     if (what == ToSave::time) return more_seconds < -input_.target.prediction_error * affected.seconds;
@@ -97,9 +141,7 @@ class Recomputation {
     if (affected.stored_bytes == 0) return true;  // everything that reads them is one kernel already
     std::set<NodeId> again = again_;
     again.insert(values.begin(), values.end());
-    std::set<NodeId> all = casts_beside(input_.graph, casts_, again);
-    all.insert(again.begin(), again.end());
-    Fusion recomputed = merge_groups(input_, all);
+    Fusion recomputed = fusions_.of(all_again(again));
     const double more = recomputed.seconds - best_.seconds;
     const bool taken = is_worth(what, affected, more);
     const std::string decision = fmt::format(
@@ -121,6 +163,7 @@ class Recomputation {
   const FusionInput& input_;
   const FusionOptions& options_;
   const std::set<NodeId> casts_;
+  Fusions fusions_;
   Fusion best_;
   std::set<NodeId> again_;  // the values that it computes again
 };
@@ -131,14 +174,18 @@ Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, const 
   const Recompute recompute = options.recompute;
   GroupForms forms(graph);
   const FusionInput input{graph, plans->target(), *plans, forms};
-  Recomputation search(input, options);
+  std::vector<std::set<NodeId>> tried;
+  std::set<NodeId> large, smaller_too;
   if (recompute != Recompute::never) {
     const bool always = recompute == Recompute::always;
-    const std::set<NodeId> large = recomputable(graph, always ? 1 : kMuchLarger);
-    if (!large.empty()) search.try_values(large, ToSave::memory);
-    const std::set<NodeId> smaller_too = always ? large : recomputable(graph, 1);
-    if (has_large(input, smaller_too, large)) search.try_values(smaller_too, ToSave::time);
+    large = recomputable(graph, always ? 1 : kMuchLarger);
+    smaller_too = always ? large : recomputable(graph, 1);
+    if (!large.empty()) tried.push_back(large);
+    if (has_large(input, smaller_too, large)) tried.push_back(smaller_too);
   }
+  Recomputation search(input, options, tried);
+  if (!large.empty()) search.try_values(large, ToSave::memory);
+  if (has_large(input, smaller_too, large)) search.try_values(smaller_too, ToSave::time);
   Fusion out = search.result();
   if (recompute != Recompute::never) recompute_outputs(graph, *plans, forms, out);
   out.work = plans->work();

@@ -55,14 +55,11 @@ double predicted_s(const Graph& graph, const Lowered& lowered, const tile::Targe
 // kernel that are nearer than this say nothing (docs/notes/2026-11-26-rounds-of-attention.md).
 constexpr double kSurelyFaster = 0.97;
 
-// A name for all of a plan's kernels, which are named where they are taken.
-constexpr std::string_view kUnnamed = "group";
-
-void name_kernels(Lowered& lowered, const std::string& name) {
-  for (EmittedKernel& k : lowered.kernels) k.kernel.name.replace(0, kUnnamed.size(), name);
-}
-
 }  // namespace
+
+void name_kernels(PlannedGroup& group, const std::string& name) {
+  for (EmittedKernel& k : group.lowered.kernels) k.kernel.name.replace(0, kUnnamed.size(), name);
+}
 
 std::variant<TiledGroup, Refusal> GroupPlans::tiled(const Graph& graph, const Group& group,
                                                     GroupWork& work) const {
@@ -81,107 +78,173 @@ std::variant<TiledGroup, Refusal> GroupPlans::tiled(const Graph& graph, const Gr
   return tiled;
 }
 
-void GroupPlans::write(const Graph& graph, const GroupForm& form, const TiledGroup& tiled, Known& known) {
-  Plan plan{form, tiled.cost, lower(graph, tiled, target_, {.name = std::string(kUnnamed)})};
+void GroupPlans::write(const Graph& graph, GroupForm form, const TiledGroup& tiled, Known& known) {
+  const std::size_t nodes = form.nodes.size();
+  Plan plan{std::move(form), tiled.cost, lower(graph, tiled, target_, {.name = std::string(kUnnamed)})};
   known.price.seconds =
       target_.predicted_us != nullptr ? predicted_s(graph, plan.lowered, target_) : known.price.floor_s;
   known.has_dots = tiled.nest.has_dots();
-  kept_ += form.nodes.size();
+  const std::lock_guard lock(mutex_);
+  kept_ += nodes;
   if (kept_ <= kMostKept) known.plan = std::make_unique<const Plan>(std::move(plan));
 }
 
-GroupPlans::Known& GroupPlans::known(const Graph& graph, GroupForms& forms, const Group& group,
-                                     Needed needed) {
-  const auto [place, is_new] = known_.try_emplace(forms.price_key_of(group));
-  Known& known = place->second;
+GroupPlans::Known& GroupPlans::entry(const Hash128& price_key) {
+  const std::lock_guard lock(mutex_);
+  return known_[price_key];
+}
+
+void GroupPlans::count(const GroupWork& more) {
+  const std::lock_guard lock(mutex_);
+  work_.asked += more.asked;
+  work_.programs += more.programs;
+  work_.exprs += more.exprs;
+}
+
+GroupWork GroupPlans::work() const {
+  const std::lock_guard lock(mutex_);
+  return work_;
+}
+
+template <class Form>
+void GroupPlans::find_out(const Graph& graph, const Group& group, Needed needed, const Form& form,
+                          Known& known) {
+  const bool is_new = !std::exchange(known.is_tried, true);
   const bool is_done = known.is_written || needed == Needed::floor || known.price.refusal != Refusal::none;
-  if (!is_new && is_done) return known;
-  GroupWork again;  // is not counted
+  if (!is_new && is_done) return;
+  GroupWork work;
   try {
-    const auto tiled = this->tiled(graph, group, is_new ? work_ : again);
+    const auto tiled = this->tiled(graph, group, work);
+    if (is_new) count(work);
     if (const auto* refusal = std::get_if<Refusal>(&tiled)) {
       known.price = {.refusal = *refusal};
-      return known;
+      return;
     }
     const GroupCost& cost = std::get<TiledGroup>(tiled).cost;
     known.price.floor_s = cost.seconds(target_);
     known.price.bytes = cost.bytes;
-    if (needed == Needed::floor) return known;
-    write(graph, forms.of(group), std::get<TiledGroup>(tiled), known);
+    if (needed == Needed::floor) return;
+    write(graph, form(), std::get<TiledGroup>(tiled), known);
     known.is_written = true;
   } catch (const Error& error) {
     known.price = {.refusal = Refusal::not_written_for(error.what())};
   }
-  return known;
 }
 
 GroupPrice GroupPlans::floor(const Graph& graph, GroupForms& forms, const Group& group) {
-  ++work_.asked;
-  return known(graph, forms, group, Needed::floor).price;
+  count({.asked = 1});
+  Known& known = entry(forms.price_key_of(group));
+  const std::lock_guard lock(known.mutex);
+  find_out(graph, group, Needed::floor, [&] { return forms.of(group); }, known);
+  return known.price;
 }
 
 GroupPrice GroupPlans::price(const Graph& graph, GroupForms& forms, const Group& group) {
-  ++work_.asked;
-  return known(graph, forms, group, Needed::kernels).price;
+  count({.asked = 1});
+  Known& known = entry(forms.price_key_of(group));
+  const std::lock_guard lock(known.mutex);
+  find_out(graph, group, Needed::kernels, [&] { return forms.of(group); }, known);
+  return known.price;
 }
 
 double GroupPlans::seconds_beside(const Graph& graph, GroupForms& forms, const Group& group, double bytes) {
-  Known& known = this->known(graph, forms, group, Needed::kernels);
+  Known& known = entry(forms.price_key_of(group));
+  const std::lock_guard lock(known.mutex);
+  find_out(graph, group, Needed::kernels, [&] { return forms.of(group); }, known);
   const double rate = target_.bytes_per_s(bytes);
-  if (rate == target_.bytes_per_s(known.price.bytes) || !known.plan || target_.predicted_us == nullptr)
+  if (rate == target_.bytes_per_s(known.price.bytes) || !known.is_written || target_.predicted_us == nullptr)
     return known.price.seconds;
   const auto [place, is_new] = known.beside_s.try_emplace(rate, known.price.seconds);
   if (is_new) {
     tile::Target beside = target_;
     beside.beside_bytes = bytes;
-    for (const EmittedKernel& k : known.plan->lowered.kernels)
-      place->second +=
-          1e-6 * (target_.predicted_us(k.kernel, beside) - target_.predicted_us(k.kernel, target_));
+    const auto add = [&](const Lowered& lowered) {
+      for (const EmittedKernel& k : lowered.kernels)
+        place->second +=
+            1e-6 * (target_.predicted_us(k.kernel, beside) - target_.predicted_us(k.kernel, target_));
+    };
+    GroupWork again;  // is not counted
+    if (known.plan)
+      add(known.plan->lowered);
+    else
+      add(lower(graph, std::get<TiledGroup>(tiled(graph, group, again)), target_,
+                {.name = std::string(kUnnamed)}));
   }
   return place->second;
 }
 
-PlannedGroup GroupPlans::write_fastest(const Graph& graph, const LoopNest& nest,
-                                       const LowerOptions& options) const {
+// By the tiles whose kernels are predicted to be fastest; `which` of them that is, where it is known.
+PlannedGroup GroupPlans::write_fastest(const Graph& graph, const LoopNest& nest, const LowerOptions& options,
+                                       std::optional<std::size_t>& which) const {
   if (target_.predicted_us == nullptr) {
     const TiledGroup tiled = tile_group(graph, nest, target_);
     return {tiled.cost, lower(graph, tiled, target_, options)};
   }
+  const std::vector<TiledGroup> all = tile_group_by_all(graph, nest, target_);
+  const auto written = [&](std::size_t i) {
+    return PlannedGroup{all[i].cost, lower(graph, all[i], target_, options)};
+  };
+  if (which) return written(*which);
   std::optional<PlannedGroup> best;
   double least_s = 0;
-  for (const TiledGroup& tiled : tile_group_by_all(graph, nest, target_)) {
-    Lowered lowered = lower(graph, tiled, target_, options);
-    const double seconds = predicted_s(graph, lowered, target_);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    PlannedGroup next = written(i);
+    const double seconds = predicted_s(graph, next.lowered, target_);
     if (best && seconds >= least_s) continue;
     least_s = best ? seconds : kSurelyFaster * seconds;
-    best = PlannedGroup{tiled.cost, std::move(lowered)};
+    best = std::move(next);
+    which = i;
   }
   return std::move(*best);
 }
 
-std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupForms& forms,
+// A taken group's kernels, by its own names. Those of groups of one price are the same but for these, and for
+// the numbers of their random keys: the fastest tiles of one are those of all.
+PlannedGroup GroupPlans::taken(const Graph& graph, const Group& group, Known& known,
+                               std::unique_lock<std::mutex>& lock) const {
+  const LowerOptions unnamed{.name = std::string(kUnnamed)};
+  if (!known.has_dots) {
+    lock.unlock();
+    GroupWork again;  // is not counted
+    const TiledGroup own = std::get<TiledGroup>(tiled(graph, group, again));
+    return {own.cost, lower(graph, own, target_, unnamed)};
+  }
+  const LoopNest nest = std::get<LoopNest>(build_loop_nest(graph, group));
+  if (std::optional<std::size_t> which = known.fastest) {
+    lock.unlock();
+    return write_fastest(graph, nest, unnamed, which);
+  }
+  PlannedGroup fastest = write_fastest(graph, nest, unnamed, known.fastest);
+  if (target_.predicted_us) known.price.seconds = predicted_s(graph, fastest.lowered, target_);
+  known.beside_s.clear();  // of the plan before
+  return fastest;
+}
+
+std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, const GroupForm& form,
                                                      const Group& group, const LowerOptions& options) {
-  Known& known = this->known(graph, forms, group, Needed::kernels);
-  const GroupForm form = forms.of(group);
-  if (known.plan && known.plan->form.key == form.key && !options.variants) {
-    if (known.has_dots && !known.is_fastest) {
-      const LoopNest nest = std::get<LoopNest>(build_loop_nest(graph, group));
-      PlannedGroup fastest = write_fastest(graph, nest, {.name = std::string(kUnnamed)});
-      if (target_.predicted_us) known.price.seconds = predicted_s(graph, fastest.lowered, target_);
-      known.plan = std::make_unique<const Plan>(Plan{form, fastest.cost, std::move(fastest.lowered)});
-      known.is_fastest = true;
-      known.beside_s.clear();  // of the plan before
+  Known& known = entry(form.price_key);
+  std::unique_lock lock(known.mutex);
+  find_out(graph, group, Needed::kernels, [&] { return form; }, known);
+  if (known.is_written && !options.variants) {
+    const bool is_taken = !known.has_dots || known.fastest || target_.predicted_us == nullptr;
+    PlannedGroup out;
+    if (!serves_threads_ && is_taken && known.plan && known.plan->form.key == form.key) {
+      out = {known.plan->cost, known.plan->lowered};
+      rename_nodes(out.lowered, known.plan->form.nodes, form.nodes);
+    } else {
+      const bool is_first = !serves_threads_ && !is_taken;
+      out = taken(graph, group, known, lock);
+      if (is_first) known.plan = std::make_unique<const Plan>(Plan{form, out.cost, out.lowered});
     }
-    PlannedGroup out{known.plan->cost, known.plan->lowered};
-    rename_nodes(out.lowered, known.plan->form.nodes, form.nodes);
-    name_kernels(out.lowered, options.name);
+    name_kernels(out, options.name);
     return out;
   }
-  // A group whose random keys are of other numbers; or one not worth taking, but taken where there is nothing
-  // else: a node by itself.
+  lock.unlock();
+  // One that is not worth taking, but taken where there is nothing else: a node by itself.
   auto built = build_loop_nest(graph, group);
   if (const auto* refusal = std::get_if<Refusal>(&built)) return *refusal;
-  return write_fastest(graph, std::get<LoopNest>(built), options);
+  std::optional<std::size_t> any;
+  return write_fastest(graph, std::get<LoopNest>(built), options, any);
 }
 
 }  // namespace tilewright::passes

@@ -37,7 +37,7 @@ TEST(GroupPlans, EqualGroupsArePlannedOnceEachInItsOwnNumbers) {
   EXPECT_EQ(price.refusal, Refusal::none);
   EXPECT_GT(price.seconds, 0);
   EXPECT_EQ(plans.price(graph, forms, second).seconds, price.seconds);
-  const auto plan = plans.plan(graph, forms, second, {.name = "sums"});
+  const auto plan = plans.plan(graph, forms.of(second), second, {.name = "sums"});
   ASSERT_TRUE(std::holds_alternative<PlannedGroup>(plan));
   const auto& [cost, lowered] = std::get<PlannedGroup>(plan);
   EXPECT_EQ(viewed(lowered), (std::set<ir::NodeId>{0, 2, 6}));
@@ -61,7 +61,8 @@ TEST(GroupPlans, ServeOtherGraphsToo) {
   GroupPlans plans({});
   GroupForms forms(graph), others(other);
   (void)plans.price(graph, forms, {.nodes = {5, 6}, .outputs = {6}});
-  const auto plan = plans.plan(other, others, {.nodes = {3, 4}, .outputs = {4}}, {.name = "sum"});
+  const Group same{.nodes = {3, 4}, .outputs = {4}};
+  const auto plan = plans.plan(other, others.of(same), same, {.name = "sum"});
   ASSERT_TRUE(std::holds_alternative<PlannedGroup>(plan));
   EXPECT_EQ(viewed(std::get<PlannedGroup>(plan).lowered), (std::set<ir::NodeId>{1, 2, 4}));
   EXPECT_EQ(plans.work().programs, 1U);

@@ -14,14 +14,17 @@
 #include "passes/store/materialize.h"
 
 #include <tilewright/base/error.h>
+#include <tilewright/base/thread_pool.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -66,6 +69,7 @@ class PlanWriter {
     }
     for (const Group& g : out_.fusion.groups) stored_.insert(g.outputs.begin(), g.outputs.end());
     for (const Group& g : out_.fusion.groups) place_parts(g);
+    plan_ahead();
     for (const Group& g : out_.fusion.groups)
       if (g.outputs.empty() || !in_place_.count(g.outputs[0])) add_group(g);
     for (auto [from, to] : repeats)
@@ -222,11 +226,45 @@ class PlanWriter {
       rename_nodes(same.lowered, same.form.nodes, form.nodes);
       return same;
     }
-    auto plan = plans_->plan(graph_, forms_, g, {.name = kernel_name(g), .variants = options_.variants});
+    const auto ahead = planned_.find(form.key);
+    auto plan = ahead != planned_.end()
+                    ? std::variant<PlannedGroup, Refusal>(std::move(ahead->second))
+                    : plans_->plan(graph_, form, g, {.name = kernel_name(g), .variants = options_.variants});
     if (const auto* refusal = std::get_if<Refusal>(&plan)) return *refusal;
+    if (ahead != planned_.end()) name_kernels(std::get<PlannedGroup>(plan), kernel_name(g));
     auto& [cost, lowered] = std::get<PlannedGroup>(plan);
     const Hash128 key = form.key;
     return written_.emplace(key, Written{std::move(form), std::move(lowered), cost}).first->second;
+  }
+
+  // The kernels of a large program's groups, one group of each form, on the cores that this process may use.
+  void plan_ahead() {
+    constexpr std::size_t kFewForms = 8;  // chosen: threads take a part of a millisecond to begin
+    std::vector<std::pair<GroupForm, const Group*>> different;
+    std::unordered_set<Hash128> seen;
+    if (out_.fusion.groups.size() < kFewForms || options_.variants) return;
+    for (const Group& g : out_.fusion.groups) {
+      if (!g.outputs.empty() && in_place_.count(g.outputs[0])) continue;
+      if (GroupForm form = forms_.of(g); seen.insert(form.key).second)
+        different.push_back({std::move(form), &g});
+    }
+    if (different.size() < kFewForms) return;
+    std::vector<std::optional<PlannedGroup>> planned(different.size());
+    const int threads = std::min(allowed_cpu_count(), static_cast<int>(different.size()));
+    ThreadPool workers(threads, {.spin_us = 0, .pin = false});
+    workers.parallel_for(
+        static_cast<Index>(different.size()),
+        [&](Index begin, Index end, int) {
+          for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) try {
+              const auto& [form, group] = different[i];
+              auto plan = plans_->plan(graph_, form, *group, {.name = std::string(kUnnamed)});
+              if (auto* made = std::get_if<PlannedGroup>(&plan)) planned[i] = std::move(*made);
+            } catch (const Error&) {  // is met again where the group is added
+            }
+        },
+        /*grain=*/1);
+    for (std::size_t i = 0; i < different.size(); ++i)
+      if (planned[i]) planned_.emplace(different[i].first.key, *std::move(planned[i]));
   }
 
   // Adds a group's kernels to the plan, or returns why it cannot, with nothing added.
@@ -293,8 +331,9 @@ class PlanWriter {
   SharedText texts_;
   std::shared_ptr<GroupPlans> plans_;
   GroupForms forms_{graph_};
-  std::unordered_map<Hash128, Written> written_;  // by form
-  std::set<NodeId> in_place_;                     // values whose parts all do
+  std::unordered_map<Hash128, Written> written_;       // by form
+  std::unordered_map<Hash128, PlannedGroup> planned_;  // by form, made ahead
+  std::set<NodeId> in_place_;                          // values whose parts all do
 };
 
 }  // namespace
