@@ -15,24 +15,18 @@ using tile::PlanBuffer;
 using tile::PlanStep;
 
 Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, KernelStore& store) {
-  BuildTimes times;
-  std::vector<std::shared_ptr<LoadedKernel>> kernels;
-  kernels.reserve(plan.kernels.size());
-  for (KernelResult& loaded : store.get_all(plan.kernels, &times)) {
-    if (!loaded) return loaded.error();
-    kernels.push_back(std::move(*loaded));
-  }
-  auto out = create(plan, store, std::move(kernels));
-  if (out) (*out)->build_times_ = times;
-  return out;
+  auto kernels = store.build(plan.kernels);
+  if (!kernels) return kernels.error();
+  return create(plan, store, *std::move(kernels));
 }
 
 Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, KernelStore& store,
-                                                       std::vector<std::shared_ptr<LoadedKernel>> kernels) {
-  TW_CHECK(kernels.size() == plan.kernels.size(), "a kernel of the plan is not among those loaded");
+                                                       BuiltKernels built) {
+  TW_CHECK(built.kernels.size() == plan.kernels.size(), "a kernel of the plan is not among those loaded");
   std::unique_ptr<Executable> out(new Executable(plan));
   out->device_ = store.device();
-  out->kernels_ = std::move(kernels);
+  out->kernels_ = std::move(built.kernels);
+  out->build_times_ = built.times;
   if (Status made = out->make_arena(static_cast<std::size_t>(plan.arena_bytes)); !made) return made.error();
   out->prepare();
   return out;

@@ -14,9 +14,9 @@ namespace tilewright::runtime {
 class Executable {
  public:
   static Result<std::unique_ptr<Executable>> create(const tile::Plan& plan, KernelStore& store);
-  // The same of kernels that were loaded for an equal plan.kernels.
+  // The same of kernels that were built for an equal plan.kernels.
   static Result<std::unique_ptr<Executable>> create(const tile::Plan& plan, KernelStore& store,
-                                                    std::vector<std::shared_ptr<LoadedKernel>> kernels);
+                                                    BuiltKernels built);
 
   // Buffers in the order of the plan's inputs and outputs; returns when the work is launched (host devices:
   // done).

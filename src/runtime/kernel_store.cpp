@@ -1,4 +1,4 @@
-// Makes programs of kernels: candidates and text in turn, binaries side by side, the driver in turn again.
+// Makes programs of kernels: candidates, texts and binaries side by side, the driver in turn.
 #include "runtime/kernel_store.h"
 
 #include <tilewright/base/clock.h>
@@ -25,6 +25,24 @@ Hash128 key_of(const Device& device, const Source& source) {
   h.add(device.backend().binary_key()).add(source.text).add(source.entry);
   h.add(source.launch.threads).add(source.launch.cluster).add(source.launch.shared_bytes);
   return h.digest();
+}
+
+// Does `work` for each number below `count`, several at once from `least` on, where there are cores for it.
+template <class Work>
+void side_by_side(std::size_t count, std::size_t least, const Work& work) {
+  const auto all = static_cast<Index>(count);
+  if (count < least) {
+    for (std::size_t i = 0; i < count; ++i) work(i);
+    return;
+  }
+  ThreadPool workers(static_cast<int>(std::min<Index>(all, allowed_cpu_count())),
+                     {.spin_us = 0, .pin = false});
+  workers.parallel_for(
+      all,
+      [&](Index begin, Index end, int) {
+        for (Index i = begin; i < end; ++i) work(static_cast<std::size_t>(i));
+      },
+      /*grain=*/1);
 }
 
 }  // namespace
@@ -145,19 +163,11 @@ std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds, BuildTi
     if (!b.there && keys.insert(b.key).second) missing.push_back(&b);
   }
   builds_ += missing.size();
-  const auto count = static_cast<Index>(missing.size());
-  if (count == 1) {
-    compile(*missing[0]);
-  } else if (count > 1) {
-    ThreadPool compilers(static_cast<int>(std::min<Index>(count, allowed_cpu_count())),
-                         {.spin_us = 0, .pin = false});
-    compilers.parallel_for(
-        count,
-        [&](Index begin, Index end, int) {
-          for (Index i = begin; i < end; ++i) compile(*missing[static_cast<std::size_t>(i)]);
-        },
-        /*grain=*/1);
-  }
+  // The longest text is begun first: a compiler that began it last would be waited for by itself.
+  std::stable_sort(missing.begin(), missing.end(), [](const Build* a, const Build* b) {
+    return a->source.text.size() > b->source.text.size();
+  });
+  side_by_side(missing.size(), 2, [&](std::size_t i) { compile(*missing[i]); });
   const auto compiled = std::chrono::steady_clock::now();
   std::map<Hash128, Failure> failed;
   for (const Build* b : missing)
@@ -178,15 +188,25 @@ std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds, BuildTi
 
 std::vector<KernelResult> KernelStore::get_all(const std::vector<tile::Kernel>& kernels, BuildTimes* times) {
   const auto start = std::chrono::steady_clock::now();
-  std::vector<Build> builds;
-  builds.reserve(kernels.size());
+  std::vector<std::size_t> same;                         // for each kernel the first that is equal to it
+  std::vector<std::size_t> different;                    // those that are the first
   std::multimap<std::string_view, std::size_t> by_name;  // equal kernels of one plan have one name
-  for (const tile::Kernel& k : kernels) {
-    auto [known, end] = by_name.equal_range(k.name);
-    while (known != end && !(*builds[known->second].kernel == k)) ++known;
-    if (known == end) by_name.insert({k.name, builds.size()});
-    builds.push_back(known == end ? printed(k) : Build(builds[known->second]));
+  same.reserve(kernels.size());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    auto [known, end] = by_name.equal_range(kernels[i].name);
+    while (known != end && !(kernels[known->second] == kernels[i])) ++known;
+    same.push_back(known == end ? i : known->second);
+    if (known != end) continue;
+    by_name.insert({kernels[i].name, i});
+    different.push_back(i);
   }
+  std::vector<Build> builds(kernels.size());
+  // Threads take about as long to begin as a few texts to be written.
+  constexpr std::size_t kFewTexts = 8;
+  side_by_side(different.size(), kFewTexts,
+               [&](std::size_t i) { builds[different[i]] = printed(kernels[different[i]]); });
+  for (std::size_t i = 0; i < builds.size(); ++i)
+    if (same[i] != i) builds[i] = builds[same[i]];
   if (times) times->print_ms += ms_since(start);
   return finish(std::move(builds), times);
 }
@@ -196,6 +216,16 @@ std::vector<KernelResult> KernelStore::get_all(const std::vector<ScheduledKernel
   builds.reserve(kernels.size());
   for (const ScheduledKernel& k : kernels) builds.push_back(printed(*k.kernel, *k.schedule));
   return finish(std::move(builds));
+}
+
+Result<BuiltKernels> KernelStore::build(const std::vector<tile::Kernel>& kernels) {
+  BuiltKernels out;
+  out.kernels.reserve(kernels.size());
+  for (KernelResult& loaded : get_all(kernels, &out.times)) {
+    if (!loaded) return loaded.error();
+    out.kernels.push_back(std::move(*loaded));
+  }
+  return out;
 }
 
 KernelResult KernelStore::get(const tile::Kernel& kernel) {

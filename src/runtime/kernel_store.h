@@ -33,6 +33,12 @@ struct BuildTimes {
   double load_ms = 0;      // handed to the device
 };
 
+// The kernels of a plan, in its order.
+struct BuiltKernels {
+  std::vector<std::shared_ptr<LoadedKernel>> kernels;
+  BuildTimes times = {};  // of what was not there
+};
+
 struct ScheduledKernel {
   const tile::Kernel* kernel = nullptr;
   const tile::Schedule* schedule = nullptr;
@@ -50,6 +56,8 @@ class KernelStore {
   // As get() of each; adds to `times`, if given.
   std::vector<KernelResult> get_all(const std::vector<tile::Kernel>& kernels, BuildTimes* times = nullptr);
   std::vector<KernelResult> get_all(const std::vector<ScheduledKernel>& kernels);
+  // All of them, or why one is not to be had. Several threads may do so at once.
+  Result<BuiltKernels> build(const std::vector<tile::Kernel>& kernels);
   // A source someone edited, for the same kernel.
   KernelResult get_edited(const tile::Kernel& kernel, const backends::Source& source);
   const std::shared_ptr<Device>& device() const { return device_; }

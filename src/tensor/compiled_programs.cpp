@@ -149,7 +149,12 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
       if (reads_shapes) shared += "; each size is lowered, as the function reads shapes";
     }
     shares_kernels = graph != nullptr;
-    if (!graph) graph = compile_graph(device, *s.recorded, how);
+    const Unlocked unlocked = [&](const std::function<void()>& work) {
+      ++opened;
+      const Opened open(mutex, context->mutex);
+      work();
+    };
+    if (!graph) graph = compile_graph(device, *s.recorded, how, unlocked);
   } catch (...) {
     if (s.programs.empty())
       std::erase_if(specialisations, [&](const auto& known_one) { return known_one.get() == &s; });
@@ -159,7 +164,7 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
       throw Error(e.what(), where);
     }
   }
-  // Another thread has compiled it while the function was recorded, or lets it serve other sizes.
+  // Another thread has compiled it meanwhile, or lets it serve other sizes.
   if (s.range || known()) return graph;
   s.programs.insert(s.programs.begin(), {over, graph});
   if (s.programs.size() > kMostPrograms) s.programs.pop_back();

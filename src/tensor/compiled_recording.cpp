@@ -65,7 +65,7 @@ Leaves CompiledCore::State::run_function(const std::vector<Tensor>& args,
     std::list<Running>::iterator own;
     ~Entry() { all.erase(own); }
   } const entry{running, running.insert(running.end(), std::move(call))};
-  ++runs;
+  ++opened;
   Leaves results = [&] {
     const Opened open(mutex, context->mutex);
     return function({args, structure});

@@ -32,16 +32,17 @@ struct CompiledCore::State {
   std::list<Running> running;  // the calls of the function that are being recorded
   // Guards all of these: calls with tensors of several Contexts do not share a Context's mutex. Both are
   // taken together, so that no thread holds one of them while it waits for the other. Neither is held while
-  // the function runs: after that, other threads may have made specialisations and dropped some.
+  // the function runs, nor while what it recorded is compiled: after that, other threads may have made
+  // specialisations and dropped some.
   OpenMutex mutex;
-  std::size_t runs = 0;  // of the function so far: where it has grown, what was looked up may be gone
+  std::size_t opened = 0;  // how often neither was held on the way: what was looked up before may be gone
 
   SizeHistory history;
   bool reads_shapes = false;  // it did at least once: then it is called with sizes of arguments only
   // Specialisations that will do: those for a range, too, or only those for the arguments' sizes alone, for
   // which it was proved that a program may write over its inputs.
   enum class Sizes : std::uint8_t { of_a_range, alone };
-  // What a call runs, with the sizes of its arguments, as long as the function is not run again.
+  // What a call runs, with the sizes of its arguments, as long as both are held.
   struct Ready {
     std::shared_ptr<Specialisation> s;
     std::shared_ptr<CompiledGraph> graph;  // null: the function has graph breaks, and runs at each call
@@ -91,8 +92,8 @@ std::shared_ptr<Specialisation> CompiledCore::State::find(const std::vector<Tens
   return nullptr;
 }
 
-// Other threads may do whatever they like with specialisations while the function runs: where it has run on
-// the way to a program, the way is gone again, over what is there by then.
+// Other threads may do whatever they like with specialisations while the function runs and is compiled: where
+// it was on the way to a program, the way is gone again, over what is there by then.
 template <class Wanted>
 CompiledCore::State::Ready CompiledCore::State::ready(const std::vector<Tensor>& args,
                                                       const std::shared_ptr<ContextState>& context,
@@ -108,9 +109,9 @@ CompiledCore::State::Ready CompiledCore::State::ready(const std::vector<Tensor>&
       sizes = Sizes::alone;
       continue;
     }
-    const std::size_t before = runs;
+    const std::size_t before = opened;
     out.graph = program(*out.s, over, args, context, where);
-    if (runs == before) return out;
+    if (opened == before) return out;
   }
 }
 

@@ -139,8 +139,10 @@ Tensor cast(const Tensor& x, DType dtype, const Location& where) {
 }
 namespace {
 Tensor filled_like(const char* name, const Tensor& x, double value, const Location& where) {
-  if (x.defined()) check_fill(name, x.dtype(), value, where);
-  if (const std::optional<Tensor> memory = detail::filled_like(name, x, value, where)) return *memory;
+  if (x.defined()) {
+    check_fill(name, x.dtype(), value, where);
+    if (const auto memory = detail::filled_beside(name, x, x.impl()->type, value, where)) return *memory;
+  }
   const Arg of(x), number(value);
   const bool real =
       x.defined() && is_float(x.dtype());  // a literal beside integers is f32, which is narrower

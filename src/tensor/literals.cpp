@@ -227,13 +227,14 @@ Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device,
   return make_tensor(context, type, device.device, std::move(buffer));
 }
 
-std::optional<Tensor> filled_like(const char* name, const Tensor& x, double value, const Location& where) {
+std::optional<Tensor> filled_beside(const char* name, const Tensor& x, const ir::Type& type, double value,
+                                    const Location& where) {
   if (!x.defined()) return std::nullopt;
   const std::shared_ptr<ContextState> context = context_of(x, name, where);
   const std::lock_guard lock(context->mutex);
   return in_function(name, where, [&]() -> std::optional<Tensor> {
     if (context->recording() || recording_trace(*context, {x})) return std::nullopt;
-    return filled(context, context->device(x.device()), x.impl()->type, value, where);
+    return filled(context, context->device(x.device()), type, value, where);
   });
 }
 

@@ -33,8 +33,9 @@ void check_fill(const char* op, DType dtype, double value, const Location& where
 Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device, const ir::Type& type,
               double value, const Location& where);
 
-// A tensor like x filled with `value`, which is memory and no program; nullopt where x is recorded, or has no
-// value.
-std::optional<Tensor> filled_like(const char* name, const Tensor& x, double value, const Location& where);
+// A tensor of this type where x is, filled with `value`, which is memory and no program; nullopt where x is
+// recorded, or has no value.
+std::optional<Tensor> filled_beside(const char* name, const Tensor& x, const ir::Type& type, double value,
+                                    const Location& where);
 
 }  // namespace tilewright::detail

@@ -110,11 +110,11 @@ class SizeFamily::Member {
 
   // Its program, with another plan for the same. Kernels that are given are those of the plan.
   std::shared_ptr<CompiledGraph> load(DeviceState& device, Rows rows, tile::Plan plan,
-                                      std::vector<std::shared_ptr<runtime::LoadedKernel>> kernels = {}) {
+                                      std::optional<runtime::BuiltKernels> kernels = {}) {
     passes::Compiled compiled = std::move(*made_[static_cast<std::size_t>(rows)]);
     compiled.plan = std::move(plan);
     overwrite_inputs(compiled, options_.over);
-    if (!options_.over.empty()) kernels.clear();  // the plan has others: of views that are read and written
+    if (!options_.over.empty()) kernels.reset();  // the plan has others: of views that are read and written
     return load_graph(device, std::move(compiled), output_types(graph_), std::move(kernels));
   }
 
@@ -140,7 +140,7 @@ SizeFamily::Shared SizeFamily::fitting(DeviceState& device, Member& member) {
     if (!plan) continue;
     std::rotate(generals_.begin(), g, g + 1);
     const General& used = generals_.front();
-    return {member.load(device, used.rows, std::move(*plan), used.kernels), ""};
+    return {member.load(device, used.rows, std::move(*plan), runtime::BuiltKernels{used.kernels}), ""};
   }
   return {};
 }

@@ -17,7 +17,9 @@
 #include <tilewright/tensor/out_of_memory.h>
 #include <tilewright/tensor/tensor.h>
 
+#include <atomic>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -89,11 +91,12 @@ struct DeviceState {
   std::shared_ptr<runtime::Device> device;
   runtime::KernelStore store;
   std::shared_ptr<const perf::Hardware> ceilings;  // stored by tw devices --probe; null: never measured
-  std::size_t lowerings = 0;                       // graphs that went through the passes
+  std::atomic<std::size_t> lowerings = 0;          // graphs that went through the passes
   tile::Target target;  // what graphs are compiled for: the device's, with the ceilings where they are known
   runtime::Recent<Hash128, std::shared_ptr<CompiledGraph>> graphs{
-      kMostGraphs, kMostTemporaryBytes};                                        // by structure and options
-  runtime::Recent<Hash128, std::shared_ptr<SizeFamily>> families{kMostGraphs};  // of eager ones, by form
+      kMostGraphs, kMostTemporaryBytes};                 // by structure and options
+  std::map<Hash128, std::shared_future<void>> underway;  // such graphs that threads compile just now
+  runtime::Recent<Hash128, std::shared_ptr<SizeFamily>> families{kMostGraphs};       // of eager ones, by form
   runtime::Recent<std::pair<DType, std::uint64_t>, Tensor> literals{kMostLiterals};  // by their bits
 };
 
@@ -166,10 +169,13 @@ void overwrite_inputs(passes::Compiled& compiled, const std::vector<passes::Over
 // Loads the kernels of a compiled graph with these outputs, or takes those that are given.
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
                                           std::vector<ir::Type> outputs,
-                                          std::vector<std::shared_ptr<runtime::LoadedKernel>> kernels = {});
-// Compiles a graph, or finds it compiled; and runs it.
+                                          std::optional<runtime::BuiltKernels> kernels = {});
+// Does work for which the caller's mutexes need not be locked while they are not.
+using Unlocked = std::function<void(const std::function<void()>& work)>;
+// Compiles a graph, or finds it compiled; and runs it. With `unlocked` others may use the Context while
+// passes and compilers run, and a graph that another thread compiles just now is waited for.
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
-                                             const GraphOptions& options = {});
+                                             const GraphOptions& options = {}, const Unlocked& unlocked = {});
 // The same of an eager operation, whose kernels serve other sizes (size_family.h). `imagined`: its graph at
 // some.
 std::shared_ptr<CompiledGraph> eager_graph(

@@ -244,13 +244,13 @@ std::vector<ir::Type> output_types(const ir::Graph& graph) {
 
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
                                           std::vector<ir::Type> outputs,
-                                          std::vector<std::shared_ptr<runtime::LoadedKernel>> kernels) {
+                                          std::optional<runtime::BuiltKernels> kernels) {
   auto out = std::make_shared<CompiledGraph>();
   out->compiled = std::move(compiled);
   out->outputs = std::move(outputs);
   const tile::Plan& plan = out->compiled.plan;
-  auto executable = kernels.empty() ? runtime::Executable::create(plan, device.store)
-                                    : runtime::Executable::create(plan, device.store, std::move(kernels));
+  auto executable = kernels ? runtime::Executable::create(plan, device.store, *std::move(kernels))
+                            : runtime::Executable::create(plan, device.store);
   if (!executable) raise(executable.error(), executable.error().message);
   out->executable = std::move(*executable);
   out->ceilings = device.ceilings;
@@ -290,8 +290,7 @@ namespace {
 // What temporaries may grow by so that short launches run as one: a 256th (chosen).
 constexpr Index kShareForBundles = 256;
 
-std::shared_ptr<CompiledGraph> compiled_alone(DeviceState& device, const ir::Graph& graph,
-                                              const GraphOptions& options) {
+passes::Compiled lowered_alone(DeviceState& device, const ir::Graph& graph, const GraphOptions& options) {
   passes::Compiled compiled = lowered_within(graph, options, [&](std::optional<Index> arena_bytes) {
     passes::PipelineOptions how = pipeline_options(options);
     how.variants = options.autotune;
@@ -300,7 +299,41 @@ std::shared_ptr<CompiledGraph> compiled_alone(DeviceState& device, const ir::Gra
   });
   passes::launch_together(compiled,
                           options.memory_budget > 0 ? 0 : compiled.plan.arena_bytes / kShareForBundles);
-  return load_graph(device, std::move(compiled), output_types(graph));
+  return compiled;
+}
+
+std::shared_ptr<CompiledGraph> compiled_alone(DeviceState& device, const ir::Graph& graph,
+                                              const GraphOptions& options) {
+  return load_graph(device, lowered_alone(device, graph, options), output_types(graph));
+}
+
+// The same while others use the Context, for those who wait in compile_graph() as well.
+std::shared_ptr<CompiledGraph> compiled_unlocked(DeviceState& device, const ir::Graph& graph,
+                                                 const GraphOptions& options, const Hash128& key,
+                                                 const Unlocked& unlocked) {
+  struct Entry {  // also where it fails: who waited tries it then
+    DeviceState& device;
+    const Hash128& key;
+    std::promise<void> done;
+    Entry(DeviceState& d, const Hash128& k) : device(d), key(k) {
+      device.underway.emplace(key, done.get_future().share());
+    }
+    ~Entry() {
+      device.underway.erase(key);
+      done.set_value();
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+  } const entry(device, key);
+  passes::Compiled compiled;
+  std::optional<runtime::BuiltKernels> kernels;
+  unlocked([&] {
+    compiled = lowered_alone(device, graph, options);
+    auto built = device.store.build(compiled.plan.kernels);
+    if (!built) raise(built.error(), built.error().message);
+    kernels = *std::move(built);
+  });
+  return load_graph(device, std::move(compiled), output_types(graph), std::move(kernels));
 }
 
 // What is known by the graph's key, or what `compile` makes.
@@ -322,8 +355,17 @@ std::shared_ptr<CompiledGraph> known_or(DeviceState& device, const ir::Graph& gr
 }  // namespace
 
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
-                                             const GraphOptions& options) {
-  return known_or(device, graph, options, [&] { return compiled_alone(device, graph, options); });
+                                             const GraphOptions& options, const Unlocked& unlocked) {
+  if (!unlocked)
+    return known_or(device, graph, options, [&] { return compiled_alone(device, graph, options); });
+  const Hash128 key = options.key_with(ir::key_of(graph));
+  for (auto other = device.underway.find(key); other != device.underway.end();
+       other = device.underway.find(key)) {
+    const std::shared_future<void> done = other->second;
+    unlocked([&] { done.wait(); });
+  }
+  return known_or(device, graph, options,
+                  [&] { return compiled_unlocked(device, graph, options, key, unlocked); });
 }
 
 std::shared_ptr<CompiledGraph> eager_graph(DeviceState& device, const ir::Graph& graph,

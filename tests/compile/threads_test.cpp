@@ -5,12 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <barrier>
 #include <future>
+#include <latch>
 #include <optional>
+#include <utility>
 
 #include "support/errors.h"
 #include "support/kernel_folder.h"
+#include "tensor/state.h"
 
 namespace tilewright {
 namespace {
@@ -121,6 +125,58 @@ TEST(Threads, RecordOneFunctionAtOnceAndShareItsProgram) {
   EXPECT_EQ(other.get(), (std::vector<float>{3, 3}));
   EXPECT_EQ(runs, 2);
   EXPECT_EQ(f.report().size(), 1U);
+}
+
+// What a compilation waits for, which asks for prices of kernels.
+std::latch *priced = nullptr, *go_on = nullptr;
+double price_that_waits(const tile::Kernel&, const tile::Target&) {
+  static std::atomic<bool> first = true;
+  if (first.exchange(false)) {
+    priced->count_down();
+    go_on->wait();
+  }
+  return 1;
+}
+
+// Would the Context be locked meanwhile, its other users would wait for ever.
+TEST(Threads, CompileWhileOthersUseTheContext) {
+  Context ctx(kHere);
+  const Tensor x = ctx.full({2}, 3), y = ctx.full({4}, 5);
+  const auto waits = compile([](const Tensor& a) { return exp(a) * 0.f + a * 2.f; });
+  const auto another = compile([](const Tensor& a) { return a * a + 1.f; });
+  std::latch begun(1), done(1);
+  priced = &begun, go_on = &done;
+  detail::DeviceState& device = ctx.state()->device("cpu");
+  const tile::KernelTime usual = std::exchange(device.target.predicted_us, price_that_waits);
+  auto result = std::async(std::launch::async, [&] { return waits(x).to_vector<float>(); });
+  begun.wait();
+  auto same = std::async(std::launch::async, [&] { return waits(x).to_vector<float>(); });
+  EXPECT_EQ((y + 1.f).to_vector<float>(), std::vector<float>(4, 6));
+  EXPECT_EQ(another(y).to_vector<float>(), std::vector<float>(4, 26));
+  done.count_down();
+  EXPECT_EQ(result.get(), (std::vector<float>{6, 6}));
+  EXPECT_EQ(same.get(), (std::vector<float>{6, 6}));
+  EXPECT_EQ(waits.report().size(), 1U);
+  device.target.predicted_us = usual;
+}
+
+// What one thread compiles another one waits for.
+TEST(Threads, CompileAGraphOnce) {
+  Context ctx(kHere);
+  const Tensor x = ctx.full({2}, 3);
+  const auto make = [] { return compile([](const Tensor& a) { return exp(a) * 0.f + a * 3.f; }); };
+  const auto f = make(), g = make();
+  detail::DeviceState& device = ctx.state()->device("cpu");
+  const std::size_t before = device.lowerings;
+  std::barrier both(2);
+  const auto call = [&](const auto& of) {
+    both.arrive_and_wait();
+    return of(x).template to_vector<float>();
+  };
+  auto other = std::async(std::launch::async, [&] { return call(g); });
+  EXPECT_EQ(call(f), (std::vector<float>{9, 9}));
+  EXPECT_EQ(other.get(), (std::vector<float>{9, 9}));
+  EXPECT_EQ(device.lowerings, before + 1);
 }
 
 TEST(Threads, DrawNumbersThatNoOtherDrawsWhileOneRecords) {
