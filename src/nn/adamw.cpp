@@ -73,8 +73,7 @@ class Muon final : public UpdateRule {
   std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
     if (!is_orthogonal(parameter)) return others_.first_slots(parameter);
     std::vector<Tensor> slots{empty_slot(parameter)};
-    while (slots.size() < others_.slots())
-      slots.push_back(zeros_like(sum(cast(parameter.tensor, DType::f32))));
+    while (slots.size() < others_.slots()) slots.push_back(zeros_beside(parameter.tensor, {}));
     return slots;
   }
   Moved move(const Step& step) const override {

@@ -76,12 +76,22 @@ Batch batch_at(Context& ctx, const std::vector<Index>& places, Index length,
   return batch;
 }
 
-std::vector<Index> places_of(const char* op, const TokenShards& tokens, const BatchOptions& options,
-                             std::uint64_t number, const Location& where) {
-  const Index windows = window_count(tokens, options.length);
+// Reads tokens in memory.
+auto reader_of(const std::vector<std::int32_t>& tokens) {
+  return [&tokens](Index first, Index count) {
+    const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::vector<std::int32_t>(begin, begin + static_cast<std::ptrdiff_t>(count));
+  };
+}
+
+Index windows_of(Index tokens, Index length) { return length < 1 || tokens < 1 ? 0 : (tokens - 1) / length; }
+
+std::vector<Index> places_of(const char* op, Index tokens, const BatchOptions& options, std::uint64_t number,
+                             const Location& where) {
+  const Index windows = windows_of(tokens, options.length);
   if (options.rows < 1 || windows < 1)
     throw Error(fmt::format("{}: {} tokens give no {} rows of {} with the token that follows each", op,
-                            tokens.size(), options.rows, options.length),
+                            tokens, options.rows, options.length),
                 where);
   std::vector<Index> places;
   const auto all = static_cast<std::uint64_t>(windows), rows = static_cast<std::uint64_t>(options.rows);
@@ -95,7 +105,7 @@ std::vector<Index> places_of(const char* op, const TokenShards& tokens, const Ba
 Batch batch_of(const char* op, Context& ctx, const TokenShards& tokens, const BatchOptions& options,
                std::uint64_t number, std::optional<std::int32_t> end_of_text, const Location& where) {
   return batch_at(
-      ctx, places_of(op, tokens, options, number, where), options.length, end_of_text,
+      ctx, places_of(op, tokens.size(), options, number, where), options.length, end_of_text,
       [&](Index first, Index count) { return tokens.read(first, count, where); }, where);
 }
 
@@ -103,12 +113,8 @@ Batch batch_of(const char* op, Context& ctx, const TokenShards& tokens, const Ba
 
 Batch random_batch(Context& ctx, const std::vector<std::int32_t>& tokens, Index rows, Index length,
                    std::uint64_t seed, std::uint64_t number, const Location& where) {
-  const auto read = [&](Index first, Index count) {
-    const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(first);
-    return std::vector<std::int32_t>(begin, begin + static_cast<std::ptrdiff_t>(count));
-  };
-  return batch_at(ctx, random_places(static_cast<Index>(tokens.size()), rows, length, seed, number, where),
-                  length, std::nullopt, read, where);
+  return batch_at(ctx, random_places(std::ssize(tokens), rows, length, seed, number, where), length,
+                  std::nullopt, reader_of(tokens), where);
 }
 
 Batch random_batch(Context& ctx, const TokenShards& tokens, Index rows, Index length, std::uint64_t seed,
@@ -118,18 +124,26 @@ Batch random_batch(Context& ctx, const TokenShards& tokens, Index rows, Index le
       [&](Index first, Index count) { return tokens.read(first, count, where); }, where);
 }
 
-Index window_count(const TokenShards& tokens, Index length) {
-  return length < 1 || tokens.size() < 1 ? 0 : (tokens.size() - 1) / length;
+Index window_count(const TokenShards& tokens, Index length) { return windows_of(tokens.size(), length); }
+
+Index window_count(const std::vector<std::int32_t>& tokens, Index length) {
+  return windows_of(std::ssize(tokens), length);
 }
 
 std::vector<Index> shuffled_places(const TokenShards& tokens, const BatchOptions& options,
                                    std::uint64_t number, const Location& where) {
-  return places_of("shuffled_places", tokens, options, number, where);
+  return places_of("shuffled_places", tokens.size(), options, number, where);
 }
 
 Batch shuffled_batch(Context& ctx, const TokenShards& tokens, const BatchOptions& options,
                      std::uint64_t number, const Location& where) {
   return batch_of("shuffled_batch", ctx, tokens, options, number, std::nullopt, where);
+}
+
+Batch shuffled_batch(Context& ctx, const std::vector<std::int32_t>& tokens, const BatchOptions& options,
+                     std::uint64_t number, const Location& where) {
+  return batch_at(ctx, places_of("shuffled_batch", std::ssize(tokens), options, number, where),
+                  options.length, std::nullopt, reader_of(tokens), where);
 }
 
 Batch packed_batch(Context& ctx, const TokenShards& tokens, const BatchOptions& options, std::uint64_t number,

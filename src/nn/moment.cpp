@@ -20,6 +20,7 @@ Index hash_of(std::string_view name, std::size_t slot) {
 
 std::vector<Tensor> Moment::empty(const NamedTensor& parameter) const {
   const Tensor zero = empty_slot(parameter);
+  if (type_ == DType::f32) return {zero};
   if (type_ != DType::f8e4m3) return {cast(zero, type_)};
   return {cast(zero, type_), zeros_like(to_eight_bit(zero).scales)};
 }

@@ -1,9 +1,20 @@
 // Optimizers: what all have in common. Each rule has a file of its own beside this one.
 #include <tilewright/nn/optimizer.h>
 
+#include "nn/update_rules.h"
+#include "tensor/literals.h"
+
 #include <fmt/format.h>
 
 namespace tilewright::nn {
+
+Tensor zeros_beside(const Tensor& x, const Shape& shape, const Location& where) {
+  if (const auto memory =
+          tilewright::detail::filled_beside("zeros", x, ir::Type{DType::f32, shape}, 0, where))
+    return *memory;
+  const Tensor one = zeros_like(cast(sum(x, {}, Keep::no, where), DType::f32, where), where);
+  return broadcast_to(one, shape, where);
+}
 
 namespace {
 
@@ -67,7 +78,7 @@ void check_slots(const UpdateRule& rule, const NamedTensor& parameter, const std
 
 Tensor no_steps(const NamedTensors& parameters, const Location& where) {
   if (parameters.empty()) throw Error("Optimizer: there is no parameter", where);
-  return cast(zeros_like(sum(parameters.front().tensor, {}, Keep::no, where), where), DType::f32, where);
+  return zeros_beside(parameters.front().tensor, {}, where);
 }
 
 void check_decay(double decay, const Location& where) {

@@ -71,7 +71,10 @@ struct Batches : testing::Test {
 
 TEST_F(Batches, OfShuffledWindowsHaveEachOncePerEpoch) {
   const TokenShards tokens = counted(103);  // 20 windows of 5, and two tokens left over
+  Tokens flat(103);                         // the same in memory
+  std::iota(flat.begin(), flat.end(), 0);
   EXPECT_EQ(window_count(tokens, 5), 20);
+  EXPECT_EQ(window_count(flat, 5), 20);
   const BatchOptions options{.rows = 3, .length = 5, .seed = 4};
   std::vector<Index> places;
   for (std::uint64_t number = 0; number < 20; ++number) {  // three epochs; batches reach over their ends
@@ -79,6 +82,9 @@ TEST_F(Batches, OfShuffledWindowsHaveEachOncePerEpoch) {
     places.insert(places.end(), some.begin(), some.end());
     const Batch batch = shuffled_batch(ctx, tokens, options, number);
     const auto own = batch.tokens.to_vector<std::int32_t>(), next = batch.targets.to_vector<std::int32_t>();
+    const Batch in_memory = shuffled_batch(ctx, flat, options, number);
+    EXPECT_EQ(in_memory.tokens.to_vector<std::int32_t>(), own);
+    EXPECT_EQ(in_memory.targets.to_vector<std::int32_t>(), next);
     for (std::size_t i = 0; i < own.size(); ++i) {
       EXPECT_EQ(own[i], some[i / 5] + static_cast<Index>(i % 5));
       EXPECT_EQ(next[i], own[i] + 1);

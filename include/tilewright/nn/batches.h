@@ -35,6 +35,7 @@ struct BatchOptions {
 // The windows of `length` tokens, side by side from the first token on, each with the token that follows it.
 // What is left at the end is in none.
 Index window_count(const TokenShards& tokens, Index length);
+Index window_count(const std::vector<std::int32_t>& tokens, Index length);
 // The first token of each row of a batch of shuffled windows. Rows are counted through all batches and
 // epochs: row k is the window that stands at k mod n in the Permutation of all n windows by the seed and the
 // epoch k / n, so that each window comes once per epoch. Throws Error where there is no window.
@@ -42,6 +43,8 @@ std::vector<Index> shuffled_places(const TokenShards& tokens, const BatchOptions
                                    std::uint64_t number, const Location& where = Location::current());
 // The windows at these places. Throws Error where there is no window, and as TokenShards::read().
 Batch shuffled_batch(Context& ctx, const TokenShards& tokens, const BatchOptions& options,
+                     std::uint64_t number, const Location& where = Location::current());
+Batch shuffled_batch(Context& ctx, const std::vector<std::int32_t>& tokens, const BatchOptions& options,
                      std::uint64_t number, const Location& where = Location::current());
 // The same rows, as documents behind each other: each ends with its end-of-text token, and the parts that a
 // window's ends cut off are documents of their own. Throws Error where the shards name no such token.
