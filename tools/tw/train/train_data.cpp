@@ -41,13 +41,14 @@ TrainData data_of_text(const std::string& text, const TrainRecipe& recipe, std::
   const auto cut = tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() * 9 / 10);
   const auto learnt = std::make_shared<const Tokens>(tokens.begin(), cut),
              held_back = std::make_shared<const Tokens>(cut, tokens.end());
-  const auto batches_of = [length](const std::shared_ptr<const Tokens>& from, std::uint64_t own_seed) {
-    return [=](Context& ctx, Index rows, std::uint64_t number) {
-      return nn::random_batch(ctx, *from, rows, length, own_seed, number);
-    };
+  data.learnt = [=, own = seed_of(seed, Stream::batches)](Context& ctx, Index rows, std::uint64_t number) {
+    return nn::random_batch(ctx, *learnt, rows, length, own, number);
   };
-  data.learnt = batches_of(learnt, seed_of(seed, Stream::batches));
-  data.held_back = batches_of(held_back, seed_of(seed, Stream::validation));
+  data.held_back = [=, own = seed_of(seed, Stream::validation)](Context& ctx, Index rows,
+                                                                std::uint64_t number) {
+    return nn::shuffled_batch(ctx, *held_back, {.rows = rows, .length = length, .seed = own}, number);
+  };
+  data.held_back_windows = nn::window_count(*held_back, length);
   data.places = [=, batch = data.learnt](Context& ctx, Index rows, std::uint64_t number) {
     const Tokens drawn = batch(ctx, rows, number).tokens.to_vector<std::int32_t>();
     std::vector<Index> places;
@@ -107,6 +108,7 @@ TrainData data_of_shards(const std::string& path, const TrainRecipe& recipe, std
           .name = (fs::path(path) / "train").string(),
           .learnt = of(learnt, Stream::batches),
           .held_back = of(held_back, Stream::validation),
+          .held_back_windows = nn::window_count(held_back, recipe.model.context),
           .places = [=, length = recipe.model.context](Context& /*ctx*/, Index rows, std::uint64_t number) {
             return nn::shuffled_places(
                 learnt, {.rows = rows, .length = length, .seed = seed_of(seed, Stream::batches)}, number);

@@ -21,6 +21,7 @@ struct TrainData {
   std::string unit;  // "byte", "token"
   std::string name;  // "the text", "tokens/train"
   std::function<nn::Batch(Context& ctx, Index rows, std::uint64_t number)> learnt, held_back;
+  Index held_back_windows = 0;  // that held_back has each once before it repeats one
   // The places at which the rows of a learnt batch begin, which nn::Batch does not say.
   std::function<std::vector<Index>(Context& ctx, Index rows, std::uint64_t number)> places;
   // The names of tokens that are bytes, and how the text begins.

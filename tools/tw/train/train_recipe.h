@@ -19,9 +19,9 @@ struct TrainRecipe {
   double dropout = 0;
   nn::ScheduleOptions schedule;
   nn::AdamWOptions optimizer;
-  double most_norm = 1;      // of a gradient
-  Index report_every = 250;  // steps
-  Index validation_batches = 0;
+  double most_norm = 1;          // of a gradient
+  Index report_every = 250;      // steps
+  Index validation_batches = 0;  // at most: all that is held back may be less
 };
 
 // The recipe of this name, or its small form, for two cores:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "tw/train/train_seeds.h"
 
@@ -35,12 +36,12 @@ TrainRun::TrainRun(Context& ctx, Options options, TrainData data)
                             options_.parts, recipe.name, recipe.rows));
   recipe.model.vocabulary = data_.vocabulary;
   ctx_.set_seed(options_.seed);
-  state_.model = nn::make_gpt2(ctx_, recipe.model);
+  // As one program its kernels are compiled side by side.
+  const auto make = tilewright::compile([&](const Tensor&) { return nn::make_gpt2(ctx_, recipe.model); });
+  state_.model = make(ctx_.zeros({1}));
   state_.optimizer = nn::adamw(recipe.optimizer).init(state_.model);
   if (options_.precision == Precision::f16) state_.scale = nn::make_loss_scale(ctx_);
   if (options_.ema > 0) state_.average = nn::make_ema(state_.model);
-  cost_ = train_cost(ctx_, state_.model, recipe.model, options_.precision);
-  keep();
   one_step_.emplace(recipe, TrainStep::Options{.precision = options_.precision,
                                                .parts = options_.parts,
                                                .memory_budget = options_.memory_budget,
@@ -52,6 +53,9 @@ TrainRun::TrainRun(Context& ctx, Options options, TrainData data)
                     compiled);
   logits_.emplace([heads](const nn::GPT2& m, const Tensor& in) { return nn::gpt2_logits(m, in, heads); },
                   compiled);
+  prepare();
+  cost_ = train_cost(ctx_, state_.model, recipe.model, options_.precision);
+  keep();
 }
 
 // The parts of a batch are its rows, in their order: batch `number` of fewer rows begins where they do.
@@ -95,7 +99,21 @@ Tensor TrainRun::rate_of(Index step) const {
   return ctx_.scalar(nn::cosine_rate(options_.recipe.schedule, step - 1));
 }
 
+void TrainRun::prepare() {
+  // Others of their types will be given to the programs.
+  const std::vector<StepBatch> batch = batch_of(1);
+  const auto validation = [this, model = judged(), like = batch.front()] {
+    (void)validate_->prepare(model, like.tokens, like.targets);
+  };
+  const auto step = [this, state = state_, batch, rate = rate_of(1)] {
+    one_step_->prepare(state, batch, rate);
+  };
+  preparing_.push_back(std::async(std::launch::async, step));
+  preparing_.push_back(std::async(std::launch::async, validation));
+}
+
 void TrainRun::advance() {
+  for (std::future<void>& each : std::exchange(preparing_, {})) each.get();
   const Index next = step_ + 1;
   TrainStep::Done done = (*one_step_)(state_, next_batch(), rate_of(next));
   state_ = std::move(done.next);
@@ -125,13 +143,16 @@ bool TrainRun::is_bad(const StepResult& result) const {
   return !std::isfinite(result.loss) || (!state_.scale && !std::isfinite(result.norm));
 }
 
-// Computes the loss in the parts of a step, so that it takes no more memory than one.
+// Computes the loss in the parts of a step, so that it takes no more memory than one. Where the recipe's
+// batches are more than there is, each window of what is held back is read once, a few twice to fill a batch.
 Tensor TrainRun::validation_loss() {
-  const Index parts = options_.recipe.validation_batches * options_.parts;
+  const TrainRecipe& recipe = options_.recipe;
+  const Index rows = recipe.rows / options_.parts;
+  const Index batches = std::min(recipe.validation_batches, ceil_div(data_.held_back_windows, recipe.rows));
+  const Index parts = batches * options_.parts;
   Tensor sum;
   for (Index i = 0; i < parts; ++i) {
-    const nn::Batch batch =
-        data_.held_back(ctx_, options_.recipe.rows / options_.parts, static_cast<std::uint64_t>(i));
+    const nn::Batch batch = data_.held_back(ctx_, rows, static_cast<std::uint64_t>(i));
     const Tensor loss = (*validate_)(judged(), batch.tokens, batch.targets);
     sum = sum.defined() ? sum + loss : loss;
   }

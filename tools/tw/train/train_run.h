@@ -5,6 +5,7 @@
 #include <tilewright/nn/host_copy.h>
 #include <tilewright/nn/prefetch.h>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -86,6 +87,8 @@ class TrainRun {
   std::uint64_t number_of(Index step, Index part) const;
   // A part's batch with its key.
   StepBatch part_of(const nn::Batch& batch, std::uint64_t number) const;
+  // Begins to compile the programs of the training, side by side; advance() waits for them.
+  void prepare();
   std::vector<StepBatch> batch_of(Index step) const;
   std::vector<StepBatch> next_batch();
   Tensor rate_of(Index step) const;
@@ -114,7 +117,8 @@ class TrainRun {
   std::optional<TrainStep> one_step_;
   std::optional<Compiled<Tensor(nn::GPT2, Tensor, Tensor)>> validate_;
   std::optional<Compiled<Tensor(nn::GPT2, Tensor)>> logits_;
-  std::optional<nn::Prefetch> loader_;  // from the next step on; its thread uses what stands before it
+  std::optional<nn::Prefetch> loader_;        // from the next step on; its thread uses what stands before it
+  std::vector<std::future<void>> preparing_;  // as do these
 };
 
 }  // namespace tilewright::tw

@@ -3,6 +3,8 @@
 
 #include <tilewright/tensor/gradient.h>
 
+#include <future>
+
 namespace tilewright::tw {
 
 namespace {
@@ -100,6 +102,19 @@ TrainStep::Done TrainStep::operator()(const TrainState& state, const std::vector
   for (const StepBatch& b : parts) sum = (*add_)(sum, state.model, state.scale, b.tokens, b.targets, b.key);
   std::tie(done.loss, done.norm, done.next) = (*update_)(state, sum, rate);
   return done;
+}
+
+void TrainStep::prepare(const TrainState& state, const std::vector<StepBatch>& parts,
+                        const Tensor& rate) const {
+  const StepBatch& b = parts.front();
+  if (compiled_) {
+    (void)compiled_->prepare(state, b.tokens, b.targets, rate, b.key);
+    return;
+  }
+  const Sum sum{nn::no_gradient(state.model), rate * 0.f};
+  auto update = std::async(std::launch::async, [&] { (void)update_->prepare(state, sum, rate); });
+  (void)add_->prepare(sum, state.model, state.scale, b.tokens, b.targets, b.key);
+  update.get();
 }
 
 std::optional<NonFinite> TrainStep::find_non_finite(const TrainState& state,

@@ -44,6 +44,8 @@ class TrainStep {
   };
   // One step; the state's memory becomes that of the next.
   Done operator()(const TrainState& state, const std::vector<StepBatch>& parts, const Tensor& rate) const;
+  // Compiles what a step of such a state and such parts runs, its programs side by side; takes nothing.
+  void prepare(const TrainState& state, const std::vector<StepBatch>& parts, const Tensor& rate) const;
   // The operation that made the first NaN or infinity of this step, found op by op on the host. The state
   // stays. Of several parts the first of which one is.
   std::optional<NonFinite> find_non_finite(const TrainState& state, const std::vector<StepBatch>& parts,
