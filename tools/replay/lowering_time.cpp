@@ -1,5 +1,7 @@
 // lowering_time: what lowering costs, pass by pass, of the corpus' graphs and of larger networks. Nothing is
 // printed or run by a backend. docs/notes/2026-11-23-lowering-time.md has its tables.
+#include "ir/text.h"
+#include "ops/ops.h"
 #include "passes/pipeline.h"
 #include "support/program_families.h"
 #include "support/training_step.h"
@@ -18,6 +20,7 @@
 #include <utility>
 
 #include "replay/corpus.h"
+#include "replay/text_file.h"
 
 namespace tilewright::replay {
 
@@ -25,6 +28,7 @@ namespace {
 
 struct Options {
   std::string filter;
+  std::vector<std::string> files;  // of graphs
   std::vector<std::string> machines = machine_names();
   int runs = 3;
 };
@@ -59,8 +63,15 @@ double thread_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-std::vector<Program> programs() {
+std::vector<Program> programs(const std::vector<std::string>& files) {
   std::vector<Program> out;
+  for (const std::string& file : files)
+    out.push_back({file, [&file] {
+                     auto graph = ir::parse(text_of(file), ops::all_ops());
+                     if (!graph) throw Error(file + ": " + graph.error().message);
+                     return *std::move(graph);
+                   }});
+  if (!files.empty()) return out;
   for (const int layers : {2, 12})
     for (const DType compute : {DType::f32, DType::bf16})
       out.push_back({fmt::format("GPT-2 training step, {} layers, {}", layers, name(compute)),
@@ -102,7 +113,7 @@ int run(const Options& options) {
       "|\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
   for (const std::string& machine_name : options.machines) {
     const Machine machine = make_machine(machine_name);
-    for (const Program& program : programs()) {
+    for (const Program& program : programs(options.files)) {
       if (program.name.find(options.filter) == std::string::npos) continue;
       const ir::Graph graph = program.graph();
       Counts counts;
@@ -133,6 +144,7 @@ int main(int argc, char** argv) {
       "runs of a program the one that was fastest as a whole.");
   app.add_option("--targets", options.machines, "cpu, sm_80, sm_90a; all by default")->delimiter(',');
   app.add_option("--filter", options.filter, "only programs with this in their name: 12 layers");
+  app.add_option("--graphs", options.files, "Files of graphs, instead of these programs");
   app.add_option("--runs", options.runs, "of each program; 3 by default")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   try {
