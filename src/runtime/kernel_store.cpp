@@ -1,9 +1,10 @@
 // Makes programs of kernels: candidates, texts and binaries side by side, the driver in turn.
 #include "runtime/kernel_store.h"
 
+#include "base/side_by_side.h"
+
 #include <tilewright/base/clock.h>
 #include <tilewright/base/error.h>
-#include <tilewright/base/thread_pool.h>
 
 #include <fmt/format.h>
 
@@ -25,24 +26,6 @@ Hash128 key_of(const Device& device, const Source& source) {
   h.add(device.backend().binary_key()).add(source.text).add(source.entry);
   h.add(source.launch.threads).add(source.launch.cluster).add(source.launch.shared_bytes);
   return h.digest();
-}
-
-// Does `work` for each number below `count`, several at once from `least` on, where there are cores for it.
-template <class Work>
-void side_by_side(std::size_t count, std::size_t least, const Work& work) {
-  const auto all = static_cast<Index>(count);
-  if (count < least) {
-    for (std::size_t i = 0; i < count; ++i) work(i);
-    return;
-  }
-  ThreadPool workers(static_cast<int>(std::min<Index>(all, allowed_cpu_count())),
-                     {.spin_us = 0, .pin = false});
-  workers.parallel_for(
-      all,
-      [&](Index begin, Index end, int) {
-        for (Index i = begin; i < end; ++i) work(static_cast<std::size_t>(i));
-      },
-      /*grain=*/1);
 }
 
 }  // namespace

@@ -97,6 +97,22 @@ TEST_P(Price, OfATrainingStepIsThePredictionForItsKernels) {
   EXPECT_GT(expect_prices_are_predictions(graph_of(kSmallStep), *opened(GetParam())), 20);
 }
 
+// Threads that fuse and plan it come to one result, whichever of them is first: the layers differ in the
+// names of what they read.
+TEST(Price, OfALargeProgramAndItsKernelsAreTheSameEachTime) {
+  const auto backend = opened("sm_90a");
+  const ir::Graph graph = graph_of(TrainingStep{.layers = 4, .vocabulary = 4096, .compute = DType::bf16});
+  const passes::Compiled first = passes::run_pipeline(graph, backend->target());
+  EXPECT_GT(first.plan.kernels.size(), 60U);
+  for (int again = 0; again < 4; ++again) {
+    const passes::Compiled other = passes::run_pipeline(graph, backend->target());
+    EXPECT_EQ(other.fusion.seconds, first.fusion.seconds);
+    EXPECT_EQ(other.fusion.work.asked, first.fusion.work.asked);
+    EXPECT_EQ(other.fusion.work.programs, first.fusion.work.programs);
+    EXPECT_TRUE(other.plan == first.plan);
+  }
+}
+
 // A product is written with each of its tiles once it is taken, and priced by the fastest.
 TEST(Price, ProductsTakeTheTilesOfTheLeastPrice) {
   const auto backend = opened("sm_90a");

@@ -1,12 +1,11 @@
 // Fusion with values stored, and with large ones computed again; the better one.
 #include "passes/fuse/fuse.h"
 
+#include "base/side_by_side.h"
 #include "passes/fuse/merge_groups.h"
 #include "passes/fuse/recompute.h"
 #include "passes/fuse/recompute_outputs.h"
 #include "passes/tiling/group_cost.h"
-
-#include <tilewright/base/thread_pool.h>
 
 #include <fmt/format.h>
 
@@ -53,7 +52,7 @@ class Fusions {
     if (input_.graph.size() < kLargeGraph || begun_.count(again) != 0) return;
     input_.plans.serve_threads();
     // On one core it would only come before what is needed first.
-    const auto when = allowed_cpu_count() > 1 ? std::launch::async : std::launch::deferred;
+    const auto when = has_several_cores() ? std::launch::async : std::launch::deferred;
     begun_[again] = std::async(when, [&input = input_, again] {
       GroupForms forms(input.graph);
       return merge_groups({input.graph, input.target, input.plans, forms}, again);

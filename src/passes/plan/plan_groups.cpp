@@ -2,6 +2,7 @@
 // launches.
 #include "passes/plan/plan_groups.h"
 
+#include "base/side_by_side.h"
 #include "ops/checkpoint.h"
 #include "ops/rows.h"
 #include "ops/stored_rows.h"
@@ -14,11 +15,9 @@
 #include "passes/store/materialize.h"
 
 #include <tilewright/base/error.h>
-#include <tilewright/base/thread_pool.h>
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -250,19 +249,14 @@ class PlanWriter {
     }
     if (different.size() < kFewForms) return;
     std::vector<std::optional<PlannedGroup>> planned(different.size());
-    const int threads = std::min(allowed_cpu_count(), static_cast<int>(different.size()));
-    ThreadPool workers(threads, {.spin_us = 0, .pin = false});
-    workers.parallel_for(
-        static_cast<Index>(different.size()),
-        [&](Index begin, Index end, int) {
-          for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) try {
-              const auto& [form, group] = different[i];
-              auto plan = plans_->plan(graph_, form, *group, {.name = std::string(kUnnamed)});
-              if (auto* made = std::get_if<PlannedGroup>(&plan)) planned[i] = std::move(*made);
-            } catch (const Error&) {  // is met again where the group is added
-            }
-        },
-        /*grain=*/1);
+    side_by_side(different.size(), kFewForms, [&](std::size_t i) {
+      try {
+        const auto& [form, group] = different[i];
+        auto plan = plans_->plan(graph_, form, *group, {.name = std::string(kUnnamed)});
+        if (auto* made = std::get_if<PlannedGroup>(&plan)) planned[i] = std::move(*made);
+      } catch (const Error&) {  // is met again where the group is added
+      }
+    });
     for (std::size_t i = 0; i < different.size(); ++i)
       if (planned[i]) planned_.emplace(different[i].first.key, *std::move(planned[i]));
   }
