@@ -266,9 +266,16 @@ Index count_pieces(const Graph& graph, const RowCut& cut, const tile::Target& ta
   const double seconds = flops / std::max(target.matrix_flops_per_s, target.flops_per_s);
   const double allowed =
       sums > 0 ? options.most_for_sums * seconds * target.memory_bytes_per_s / sums : wanted;
-  Index pieces = static_cast<Index>(std::min({wanted, 1 + allowed, static_cast<double>(kMostPieces)}));
-  while (pieces > 1 && cut.unit % pieces != 0) --pieces;
-  return pieces;
+  const auto pieces = static_cast<Index>(std::min({wanted, 1 + allowed, static_cast<double>(kMostPieces)}));
+  const auto divides = [&](Index count) { return cut.unit % count == 0; };
+  // No piece is larger than the most, whatever the sums take: the next number that divides the rows.
+  for (Index count =
+           std::max<Index>(pieces, static_cast<Index>(std::ceil(bytes_of(n.type) / options.most_bytes)));
+       count > pieces && count <= kMostPieces; ++count)
+    if (divides(count)) return count;
+  Index count = pieces;
+  while (count > 1 && !divides(count)) --count;
+  return count;
 }
 
 }  // namespace

@@ -21,14 +21,15 @@ struct RowChunks {
 struct RowChunkOptions {
   double least_bytes = kMany;  // of a product that is cut
   double piece_bytes = 0;      // a piece is not made smaller than this, nor than what the product is made of
+  double most_bytes = kMany / 2;    // of a piece of the product: what a program can spare (chosen)
   double most_for_sums = 1.0 / 10;  // what sums over pieces may take beside the products (chosen)
 };
 
 // Cuts the outermost axis (rows, or a batch) of a product, and of everything that is made of it row by row,
 // up to products that read it. These are put together from the pieces, or summed over them in the type sums
 // have, where the rows are their depth; such a sum is read and written once more for each piece, which limits
-// how many there are. None where something else reads a large value of them, or the pieces are needed for one
-// another. `graph` is materialized.
+// how many there are beyond those that a piece of most_bytes asks for. None where something else reads a
+// large value of them, or the pieces are needed for one another. `graph` is materialized.
 std::optional<RowChunks> chunk_rows(const ir::Graph& graph, const tile::Target& target,
                                     const RowChunkOptions& options);
 

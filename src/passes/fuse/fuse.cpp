@@ -49,11 +49,8 @@ class Fusions {
   explicit Fusions(const FusionInput& input) : input_(input) {}
 
   void begin(const std::set<NodeId>& again) {
-    if (input_.graph.size() < kLargeGraph || begun_.count(again) != 0) return;
-    input_.plans.serve_threads();
-    // On one core it would only come before what is needed first.
-    const auto when = has_several_cores() ? std::launch::async : std::launch::deferred;
-    begun_[again] = std::async(when, [&input = input_, again] {
+    if (begun_.count(again) != 0) return;
+    begun_[again] = std::async(launch_of(input_.graph, input_.plans), [&input = input_, again] {
       GroupForms forms(input.graph);
       return merge_groups({input.graph, input.target, input.plans, forms}, again);
     });
@@ -68,8 +65,6 @@ class Fusions {
   }
 
  private:
-  // Nodes. Smaller graphs are fused in the time that some threads take to begin.
-  static constexpr NodeId kLargeGraph = 256;
   const FusionInput& input_;
   std::map<std::set<NodeId>, std::future<Fusion>> begun_;
 };
@@ -168,6 +163,13 @@ class Recomputation {
 };
 
 }  // namespace
+
+std::launch launch_of(const Graph& graph, GroupPlans& plans) {
+  constexpr NodeId kLargeGraph = 256;  // chosen; their kernels do not depend on how many cores there are
+  if (graph.size() < kLargeGraph) return std::launch::deferred;
+  plans.serve_threads();
+  return has_several_cores() ? std::launch::async : std::launch::deferred;
+}
 
 Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, const FusionOptions& options) {
   const Recompute recompute = options.recompute;

@@ -6,6 +6,8 @@
 
 #include <tilewright/passes/fuse/recompute.h>
 
+#include <future>
+
 namespace tilewright::passes {
 
 // Two neighbouring groups that stayed apart, and why.
@@ -36,6 +38,10 @@ struct FusionOptions {
   // them all, so that a stored value takes that part of its bytes.
   Index pieces = 1;
 };
+// Whether work on a graph and its plans is begun at once on a thread of its own, or where it is asked for:
+// small graphs are fused in the time that some threads take to begin, and on one core it would only come
+// before what is needed first.
+std::launch launch_of(const ir::Graph& graph, GroupPlans& plans);
 // fuse() for the plans' target.
 Fusion fuse(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans, const FusionOptions& options);
 

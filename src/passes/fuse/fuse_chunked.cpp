@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <limits>
 
 namespace tilewright::passes {
@@ -40,21 +41,11 @@ FusedGraph fuse_rows(const RowChunks& rows, const std::shared_ptr<GroupPlans>& p
   return pieces;
 }
 
-}  // namespace
-
-FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Recompute recompute) {
-  const auto plans = std::make_shared<GroupPlans>(target);
-  const auto cache_bytes = static_cast<double>(target.cache_bytes);
-  ChunkOptions options{.least_bytes = cache_bytes};
-  RowChunkOptions row_options{.piece_bytes = cache_bytes};
-  if (recompute == Recompute::always) {
-    options = {.times = 1};
-    row_options = {.least_bytes = 0, .most_for_sums = std::numeric_limits<double>::infinity()};
-  }
-  if (recompute != Recompute::never && !chunk_matmul(graph, options))
-    if (const auto rows = chunk_rows(graph, target, row_options)) return fuse_rows(*rows, plans, recompute);
+// The graph as it is, or with a large product in chunks of its columns where memory is worth it.
+FusedGraph fuse_columns(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans,
+                        const ChunkOptions& options, Recompute recompute) {
+  const tile::Target& target = plans->target();
   FusedGraph whole = fuse_aligned(graph, plans, {.recompute = recompute});
-  if (recompute == Recompute::never) return whole;
   auto cut = chunk_matmul(whole.graph, options);
   if (!cut) return whole;
   FusedGraph chunks =
@@ -84,6 +75,35 @@ FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Reco
                                     : "stored",
                   affected * 1e6, (affected + more) * 1e6);
   return std::move(taken);
+}
+
+}  // namespace
+
+FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Recompute recompute) {
+  const auto plans = std::make_shared<GroupPlans>(target);
+  const auto cache_bytes = static_cast<double>(target.cache_bytes);
+  ChunkOptions options{.least_bytes = cache_bytes};
+  RowChunkOptions row_options{.piece_bytes = cache_bytes};
+  if (recompute == Recompute::always) {
+    options = {.times = 1};
+    row_options = {.least_bytes = 0, .most_for_sums = std::numeric_limits<double>::infinity()};
+  }
+  if (recompute == Recompute::never) return fuse_aligned(graph, plans, {.recompute = recompute});
+  const auto rows = chunk_rows(graph, target, row_options);
+  const bool has_columns = chunk_matmul(graph, options).has_value();
+  if (rows && !has_columns) return fuse_rows(*rows, plans, recompute);
+  if (!rows || recompute == Recompute::always) return fuse_columns(graph, plans, options, recompute);
+  // Columns compute the product again for its gradient and keep little of it at once, rows compute it once.
+  std::future<FusedGraph> by_rows =
+      std::async(launch_of(graph, *plans), [&] { return fuse_rows(*rows, plans, recompute); });
+  FusedGraph columns = fuse_columns(graph, plans, options, recompute), pieces = by_rows.get();
+  const bool taken = pieces.fusion.seconds < columns.fusion.seconds;
+  const std::string both = fmt::format("; predicted {:.1f} us for the whole program, {:.1f} us without",
+                                       pieces.fusion.seconds * 1e6, columns.fusion.seconds * 1e6);
+  if (taken) pieces.fusion.recomputing += both;
+  FusedGraph& out = taken ? pieces : columns;
+  out.fusion.work = plans->work();
+  return std::move(out);
 }
 
 }  // namespace tilewright::passes
