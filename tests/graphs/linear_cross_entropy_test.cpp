@@ -147,14 +147,25 @@ TEST_P(LinearCrossEntropy, GradientsOfPassagesAreComputedInPieces) {
   }
 }
 
-// GPT-2's and Llama 3's last layer on an H200, fused by cost. Without pieces they take 2.5 and 6.3 GB.
+// GPT-2's last layer on an H200, fused by cost: rows in pieces that are each computed once. Without pieces it
+// takes 2.5 GB.
+TEST(LinearCrossEntropyForms, LogitsAreInMemoryForSomeRowsAtATime) {
+  const ir::Graph g = passes::differentiate(loss_of({8192, 50304, 768, DType::bf16}), {0, 1});
+  const passes::Compiled pieces = passes::run_pipeline(g, h200_target());
+  EXPECT_NE(pieces.fusion.recomputing.find("in 4 pieces of its rows"), std::string::npos)
+      << pieces.fusion.recomputing;
+  EXPECT_LT(static_cast<double>(pieces.plan.arena_bytes), 0.8e9);
+}
+
+// Llama 3's, whose gradient's sums over rows would take as much as the logits, and one of fewer rows, whose
+// logits are not many bytes: the logits are computed twice. Without pieces they take 6.3 and 1.2 GB.
 TEST(LinearCrossEntropyForms, LogitsAreNeverInMemory) {
   struct Case {
     LossCase loss;
     double most_bytes;
   };
   for (const Case& c :
-       {Case{{8192, 50304, 768, DType::bf16}, 140e6}, Case{{8192, 128256, 4096, DType::bf16}, 1.5e9}}) {
+       {Case{{4096, 50304, 768, DType::bf16}, 140e6}, Case{{8192, 128256, 4096, DType::bf16}, 1.5e9}}) {
     const passes::Compiled compiled =
         passes::run_pipeline(passes::differentiate(loss_of(c.loss), {0, 1}), h200_target());
     EXPECT_LE(static_cast<double>(compiled.plan.arena_bytes), c.most_bytes) << compiled.fusion.recomputing;
@@ -172,7 +183,7 @@ TEST(LinearCrossEntropyForms, LogitsAreNeverInMemory) {
     EXPECT_EQ(deep, 1) << "the loss is one loop over the classes";
     const passes::Compiled stored = passes::run_pipeline(passes::differentiate(loss_of(c.loss), {0, 1}),
                                                          h200_target(), {.recompute = Recompute::never});
-    EXPECT_GT(static_cast<double>(stored.plan.arena_bytes), 2e9);
+    EXPECT_GT(static_cast<double>(stored.plan.arena_bytes), 1e9);
   }
 }
 

@@ -288,7 +288,14 @@ std::optional<RowChunks> chunk_rows(const Graph& graph, const tile::Target& targ
   if (pieces < 2) return std::nullopt;
   auto written = RowWriter(graph, *cut, pieces).run();
   if (!written) return std::nullopt;
-  return RowChunks{std::move(*written), pieces, bytes_of(graph.type(cut->product))};
+  RowChunks out{std::move(*written), pieces, bytes_of(graph.type(cut->product))};
+  double read = 0;
+  for (const RowReader& r : cut->readers) {
+    read = std::max(read, bytes_of(graph.type(graph.node(r.id).operands[r.side])));
+    if (r.sums) out.held_bytes += bytes_of({DType::f32, graph.type(r.id).shape});
+  }
+  out.held_bytes += (out.whole_bytes + read) / static_cast<double>(pieces);
+  return out;
 }
 
 }  // namespace tilewright::passes

@@ -16,6 +16,7 @@ struct RowChunks {
   ir::Graph graph;
   Index pieces = 0;
   double whole_bytes = 0;  // of the product
+  double held_bytes = 0;   // of its piece, of what products read of that, and of sums over the pieces
 };
 
 struct RowChunkOptions {

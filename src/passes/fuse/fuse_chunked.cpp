@@ -92,8 +92,10 @@ FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Reco
   const auto rows = chunk_rows(graph, target, row_options);
   const bool has_columns = chunk_matmul(graph, options).has_value();
   if (rows && !has_columns) return fuse_rows(*rows, plans, recompute);
-  if (!rows || recompute == Recompute::always) return fuse_columns(graph, plans, options, recompute);
-  // Columns compute the product again for its gradient and keep little of it at once, rows compute it once.
+  // Columns compute the product again for its gradient and keep little of it at once. Rows compute it once:
+  // where the time for what they keep is not asked for.
+  if (!rows || rows->held_bytes >= kMany || recompute == Recompute::always)
+    return fuse_columns(graph, plans, options, recompute);
   std::future<FusedGraph> by_rows =
       std::async(launch_of(graph, *plans), [&] { return fuse_rows(*rows, plans, recompute); });
   FusedGraph columns = fuse_columns(graph, plans, options, recompute), pieces = by_rows.get();
