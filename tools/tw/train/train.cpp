@@ -235,8 +235,13 @@ void add_train(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   add_output_options(*sub, in->output, "a line with an object for each report");
   sub->footer(kMfuFormula);
+  const std::vector<CLI::Option*> own = sub->get_options();
   add_train_report(*sub);
   add_train_bytes(*sub);
+  // Options that stand before a subcommand would be a training's, of which there is none.
+  for (CLI::App* other : sub->get_subcommands([](const CLI::App*) { return true; }))
+    for (CLI::Option* option : own)
+      if (option != sub->get_help_ptr()) other->excludes(option);
   sub->callback([in, sub] {
     if (sub->get_subcommands().empty()) train(*in);
   });

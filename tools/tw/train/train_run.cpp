@@ -237,12 +237,13 @@ void TrainRun::resume(const TrainState& state, const Metadata& words, Index step
       throw Error(fmt::format("the checkpoint is of another training: its {} is {}, and this one's is {}",
                               key, saved, own));
   best_ = std::stod(nn::detail::word_of(words, "best_val_loss"));
-  // What a file gives is read-only, and a step writes over its state.
-  state_ = map_tensors([](const Tensor& t) { return t + 0.f; }, state);
-  step_ = reported_step_ = last_.step = step;
+  // What a file gives is read-only, and a step writes over its state: it gets memory of its own, with the
+  // file's bits.
+  kept_->take(state);
+  state_ = kept_->on(ctx_, state);
+  kept_step_ = step_ = reported_step_ = last_.step = step;
   reported_s_ = steady_s();
   loader_.reset();  // it has batches of other steps
-  keep();
 }
 
 }  // namespace tilewright::tw

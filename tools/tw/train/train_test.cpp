@@ -229,6 +229,31 @@ TEST_F(Train, MomentsOf8BitsAreTakenUpAgainToTheBit) {
   }
 }
 
+// Codes of 8 bits have two zeros. With nothing left to do a training writes what it has read.
+TEST_F(Train, WhatIsTakenUpAgainHasTheBitsOfTheFile) {
+  ASSERT_EQ(run_tw(arguments(4) + "--moments f8e4m3 --out run").exit_code, 0);
+  const std::string last = "run/step-00000004.safetensors", before = read_work_file(last);
+  fs::remove(path("run/step-00000003.safetensors"));
+  const Outcome rest = run_tw("train char --resume run --sample 0 --quiet");
+  EXPECT_EQ(rest.exit_code, 0) << rest.output;
+  EXPECT_TRUE(read_work_file(last) == before);
+}
+
+// An option before a subcommand is one of a training's.
+TEST_F(Train, OptionsOfATrainingAreRefusedBeforeOtherCommands) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"train --precision bf16 bytes", "bytes excludes --precision"},
+      {"train --device reference bytes", "bytes excludes --device"},
+      {"train --small report nowhere", "report excludes --small"},
+      {"train char bytes", "bytes excludes recipe"},
+  };
+  for (const auto& [arguments, said] : cases) {
+    const Outcome outcome = run_tw(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_TRUE(contains(outcome.output, said)) << arguments << "\n" << outcome.output;
+  }
+}
+
 TEST_F(Train, BytesOfAParameterAreThoseOfTheTypes) {
   const Outcome outcome = run_tw("train bytes --json");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
