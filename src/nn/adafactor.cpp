@@ -13,10 +13,13 @@ class Adafactor final : public UpdateRule {
  public:
   explicit Adafactor(AdafactorOptions options) : options_(std::move(options)) {}
   // A matrix has the moments of its rows and of its columns; others have one for each element, and nothing.
-  std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
-    const Tensor all = empty_slot(parameter);
-    if (parameter.tensor.rank() < 2) return {all, zeros_like(sum(all))};
-    return {sum(all, -1, Keep::yes), sum(all, -2, Keep::yes)};
+  std::vector<SlotType> slot_types(const NamedTensor& parameter) const override {
+    const Shape& shape = parameter.tensor.shape();
+    if (shape.rank() < 2) return {{DType::f32, shape}, {}};
+    std::vector<SlotType> slots(2, {DType::f32, shape});
+    slots[0].shape[shape.rank() - 1] = 1;
+    slots[1].shape[shape.rank() - 2] = 1;
+    return slots;
   }
   Moved move(const Step& step) const override {
     constexpr double kLeast = std::numeric_limits<float>::epsilon();

@@ -26,9 +26,8 @@ class AdamW final : public UpdateRule {
         first_(Moment::Of::gradients, options_.moments, 0),
         second_(Moment::Of::squares, type_of_squares(options_), first_.slots()) {}
   std::size_t slots() const { return first_.slots() + second_.slots(); }
-  std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
-    return both(first_.empty(parameter),
-                second_.empty(parameter));  // each in memory of its own, to be donated
+  std::vector<SlotType> slot_types(const NamedTensor& parameter) const override {
+    return both(first_.types(parameter), second_.types(parameter));
   }
   Moved move(const Step& step) const override {
     const Tensor first = toward(first_.read(step.slots), step.gradient, 1 - options_.beta1);
@@ -43,7 +42,8 @@ class AdamW final : public UpdateRule {
   }
 
  private:
-  static std::vector<Tensor> both(std::vector<Tensor> first, const std::vector<Tensor>& second) {
+  template <class Slots>
+  static Slots both(Slots first, const Slots& second) {
     first.insert(first.end(), second.begin(), second.end());
     return first;
   }
@@ -69,11 +69,11 @@ Tensor orthogonalized(const Tensor& matrix, int iterations) {
 class Muon final : public UpdateRule {
  public:
   explicit Muon(MuonOptions options) : options_(std::move(options)), others_(options_.others) {}
-  // Both kinds of parameters have as many slots; those of an orthogonal one behind the first stay empty.
-  std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
-    if (!is_orthogonal(parameter)) return others_.first_slots(parameter);
-    std::vector<Tensor> slots{empty_slot(parameter)};
-    while (slots.size() < others_.slots()) slots.push_back(zeros_beside(parameter.tensor, {}));
+  // Both kinds of parameters have as many slots; those of an orthogonal one behind the first stay 0.
+  std::vector<SlotType> slot_types(const NamedTensor& parameter) const override {
+    if (!is_orthogonal(parameter)) return others_.slot_types(parameter);
+    std::vector<SlotType> slots(others_.slots());
+    slots[0].shape = parameter.tensor.shape();
     return slots;
   }
   Moved move(const Step& step) const override {

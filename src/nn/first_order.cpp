@@ -8,9 +8,9 @@ namespace {
 class Sgd final : public UpdateRule {
  public:
   explicit Sgd(SgdOptions options) : options_(std::move(options)) {}
-  std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
+  std::vector<SlotType> slot_types(const NamedTensor& parameter) const override {
     if (options_.momentum == 0) return {};
-    return {empty_slot(parameter)};
+    return {{DType::f32, parameter.tensor.shape()}};
   }
   Moved move(const Step& step) const override {
     Tensor slope = step.gradient;
@@ -29,8 +29,8 @@ class Sgd final : public UpdateRule {
 class Lion final : public UpdateRule {
  public:
   explicit Lion(LionOptions options) : options_(std::move(options)) {}
-  std::vector<Tensor> first_slots(const NamedTensor& parameter) const override {
-    return {empty_slot(parameter)};
+  std::vector<SlotType> slot_types(const NamedTensor& parameter) const override {
+    return {{DType::f32, parameter.tensor.shape()}};
   }
   Moved move(const Step& step) const override {
     const Tensor mixed = toward(step.slots[0], step.gradient, 1 - options_.beta1);

@@ -18,11 +18,10 @@ Index hash_of(std::string_view name, std::size_t slot) {
 
 }  // namespace
 
-std::vector<Tensor> Moment::empty(const NamedTensor& parameter) const {
-  const Tensor zero = empty_slot(parameter);
-  if (type_ == DType::f32) return {zero};
-  if (type_ != DType::f8e4m3) return {cast(zero, type_)};
-  return {cast(zero, type_), zeros_like(to_eight_bit(zero).scales)};
+std::vector<SlotType> Moment::types(const NamedTensor& parameter) const {
+  const Shape& shape = parameter.tensor.shape();
+  if (type_ != DType::f8e4m3) return {{type_, shape}};
+  return {{type_, shape}, {DType::f32, Shape{ceil_div(shape.size(), kEightBitBlock)}}};
 }
 
 Tensor Moment::read(const std::vector<Tensor>& slots) const {

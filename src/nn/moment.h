@@ -16,8 +16,7 @@ class Moment {
   enum class Of : std::uint8_t { gradients, squares };
   Moment(Of of, DType type, std::size_t first_slot) : of_(of), type_(type), first_(first_slot) {}
   std::size_t slots() const { return type_ == DType::f8e4m3 ? 2 : 1; }
-  // Zero, before the first step.
-  std::vector<Tensor> empty(const NamedTensor& parameter) const;
+  std::vector<SlotType> types(const NamedTensor& parameter) const;
   // f32, of the parameter's shape.
   Tensor read(const std::vector<Tensor>& slots) const;
   std::vector<Tensor> written(const Tensor& value, const UpdateRule::Step& step) const;

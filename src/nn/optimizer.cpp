@@ -8,15 +8,15 @@
 
 namespace tilewright::nn {
 
-Tensor zeros_beside(const Tensor& x, const Shape& shape, const Location& where) {
-  if (const auto memory =
-          tilewright::detail::filled_beside("zeros", x, ir::Type{DType::f32, shape}, 0, where))
+namespace {
+
+// Zeros where x is: memory and no program, unless they are recorded.
+Tensor zeros_beside(const Tensor& x, DType dtype, const Shape& shape, const Location& where) {
+  if (const auto memory = tilewright::detail::filled_beside("zeros", x, ir::Type{dtype, shape}, 0, where))
     return *memory;
-  const Tensor one = zeros_like(cast(sum(x, {}, Keep::no, where), DType::f32, where), where);
+  const Tensor one = zeros_like(cast(sum(x, {}, Keep::no, where), dtype, where), where);
   return broadcast_to(one, shape, where);
 }
-
-namespace {
 
 bool has_matrix_axes(const NamedTensor& parameter) { return parameter.tensor.rank() >= 2; }
 
@@ -55,22 +55,24 @@ void check_float(const NamedTensor& parameter, const Location& where) {
                 where);
 }
 
-std::string text_of(const std::vector<Tensor>& slots) {
+std::string text_of(const std::vector<SlotType>& slots) {
   std::string text;
-  for (const Tensor& t : slots)
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name(t.dtype()), to_string(t.shape()));
+  for (const SlotType& slot : slots)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name(slot.dtype), to_string(slot.shape));
   return text.empty() ? "no slots" : text;
 }
 
 // The state of another optimizer, or of this one with other options, has other slots.
 void check_slots(const UpdateRule& rule, const NamedTensor& parameter, const std::vector<Tensor>& slots,
                  const Location& where) {
-  for (const Tensor& t : slots) (void)t.shape(where);
-  const std::string kept = text_of(slots), wanted = text_of(rule.first_slots(parameter));
+  std::vector<SlotType> kept;
+  kept.reserve(slots.size());
+  for (const Tensor& t : slots) kept.push_back({t.dtype(where), t.shape(where)});
+  const std::vector<SlotType> wanted = rule.slot_types(parameter);
   if (kept != wanted)
     throw Error(fmt::format("Optimizer: the state of parameter {} is {}, and this optimizer keeps {}: a "
                             "state goes on with the optimizer whose init() made it, with the same options",
-                            parameter.name, kept, wanted),
+                            parameter.name, text_of(kept), text_of(wanted)),
                 where);
 }
 
@@ -78,7 +80,7 @@ void check_slots(const UpdateRule& rule, const NamedTensor& parameter, const std
 
 Tensor no_steps(const NamedTensors& parameters, const Location& where) {
   if (parameters.empty()) throw Error("Optimizer: there is no parameter", where);
-  return zeros_beside(parameters.front().tensor, {}, where);
+  return zeros_beside(parameters.front().tensor, DType::f32, {}, where);
 }
 
 void check_decay(double decay, const Location& where) {
@@ -93,9 +95,10 @@ std::vector<std::vector<Tensor>> first_slots(const UpdateRule& rule, const Named
   std::vector<std::vector<Tensor>> slots;
   for (const NamedTensor& parameter : parameters) {
     check_float(parameter, where);
-    const std::vector<Tensor> own = rule.first_slots(parameter);
+    const std::vector<SlotType> own = rule.slot_types(parameter);
     slots.resize(own.size());
-    for (std::size_t s = 0; s < own.size(); ++s) slots[s].push_back(own[s]);
+    for (std::size_t s = 0; s < own.size(); ++s)
+      slots[s].push_back(zeros_beside(parameter.tensor, own[s].dtype, own[s].shape, where));
   }
   return slots;
 }

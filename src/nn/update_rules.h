@@ -5,14 +5,9 @@
 
 namespace tilewright::nn {
 
+using detail::SlotType;
 using detail::UpdateRule;
 
-// Zeros in f32 where x is: memory and no program, unless they are recorded.
-Tensor zeros_beside(const Tensor& x, const Shape& shape, const Location& where = Location::current());
-// A slot of the parameter's shape, in f32, before the first step.
-inline Tensor empty_slot(const NamedTensor& parameter) {
-  return zeros_beside(parameter.tensor, parameter.tensor.shape());
-}
 // a + (b - a) · share.
 inline Tensor toward(const Tensor& a, const Tensor& b, double share) { return a + (b - a) * share; }
 // The value with its decay beside the gradient.

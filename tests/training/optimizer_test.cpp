@@ -265,6 +265,22 @@ TEST_F(OptimizerTest, MistakesNameTheParameter) {
   EXPECT_NE(type.find("bias is i64[3]"), std::string::npos) << type;
 }
 
+// The types of a state are compared with those that the rule names: no slot is made for that.
+TEST_F(OptimizerTest, LookingAtAStateTakesNoMemory) {
+  const std::vector<Tensor> p{ctx_.ones({1 << 20})};
+  const auto other = sgd().init(p);
+  const Tensor rate = ctx_.scalar(0.1);
+  const ParameterFilter all = [](const NamedTensor&) { return true; };
+  for (const Optimizer& optimizer :
+       {adamw(), muon({.orthogonal = all}), adafactor(), lion(), sgd({.momentum = 0.9}),
+        adamw({.beta2 = 0.9, .moments = DType::f8e4m3})}) {
+    ctx_.reset_peak_memory();
+    const std::size_t before = ctx_.memory().peak_bytes;
+    test::expect_says([&] { (void)optimizer.update(p, p, other, rate); }, {"is no slots, and this"});
+    EXPECT_LT(ctx_.memory().peak_bytes, before + (1 << 18));
+  }
+}
+
 TEST_F(OptimizerTest, AGradientIsClippedWhereItIsLonger) {
   const auto [same, norm] = clip_by_global_norm(first_, 1e6);
   EXPECT_EQ(same.matrix.to_vector<float>(), first_.matrix.to_vector<float>());

@@ -33,6 +33,13 @@ ParameterFilter hidden_matrices();
 
 namespace detail {
 
+// What a slot is for one parameter.
+struct SlotType {
+  DType dtype = DType::f32;
+  Shape shape;
+  friend bool operator==(const SlotType&, const SlotType&) = default;
+};
+
 // How one parameter is moved. All numbers are f32.
 class UpdateRule {
  public:
@@ -48,7 +55,8 @@ class UpdateRule {
     std::vector<Tensor> slots;
   };
   virtual ~UpdateRule() = default;
-  virtual std::vector<Tensor> first_slots(const NamedTensor& parameter) const = 0;
+  // Its slots, which are zeros before the first step.
+  virtual std::vector<SlotType> slot_types(const NamedTensor& parameter) const = 0;
   virtual Moved move(const Step& step) const = 0;
 };
 
@@ -57,6 +65,7 @@ struct MovedAll {
   std::vector<std::vector<Tensor>> slots;  // [slot][parameter]
   Tensor steps;
 };
+// [slot][parameter], each in memory of its own; `zero` is an f32[].
 std::vector<std::vector<Tensor>> first_slots(const UpdateRule& rule, const NamedTensors& parameters,
                                              const Location& where);
 MovedAll move_all(const UpdateRule& rule, const NamedTensors& parameters, const std::vector<Tensor>& gradient,
