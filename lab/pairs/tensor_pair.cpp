@@ -70,14 +70,13 @@ void finish_contender(Contender& contender, const SharedPtr& shared,
 
 // A contender whose calls make new results, as users' code does. The old ones are dropped first: their
 // memory, poisoned, is what the allocator hands out again.
-Contender eager(const SharedPtr& shared) {
+Contender eager(const SharedPtr& shared, const std::string& name, const TensorFunction& f) {
   auto results = std::make_shared<std::vector<Tensor>>();
-  const TensorFunction& f = shared->workload.eager ? shared->workload.eager : shared->workload.function;
   const auto run = [shared, results, f](std::int64_t iteration) {
     results->clear();
     *results = f(shared->inputs.copy(iteration));
   };
-  Contender contender{.name = "eager"};
+  Contender contender{.name = name};
   contender.run = [run](std::int64_t iteration) { return guarded([&] { run(iteration); }); };
   finish_contender(contender, shared, results, [run, results] {
     if (results->empty()) run(0);
@@ -99,17 +98,21 @@ std::string library_of(const SpecialisationReport& report) {
   return !kernels.empty() && std::all_of(kernels.begin(), kernels.end(), alike) ? kernels[0].called : "";
 }
 
-Contender compiled(const SharedPtr& shared, const char* name, const CompiledList& function) {
+Contender compiled(const SharedPtr& shared, const std::string& name, const CompiledList& function) {
   auto results = placed_outputs(*shared);
   Contender contender{.name = name};
   contender.run = [shared, results, function](std::int64_t iteration) {
     return guarded([&] { function.into(*results, shared->inputs.copy(iteration)); });
   };
-  contender.first_call = [function] {
+  contender.first_call = [function, tells_memory = shared->workload.tells_memory] {
     const SpecialisationReport report = function.report().front();
     const bool from_disk = std::any_of(report.kernels.begin(), report.kernels.end(),
                                        [](const KernelReport& k) { return k.origin == "disk"; });
-    return FirstCall{report.compile_ms, from_disk};
+    return FirstCall{
+        report.compile_ms, from_disk,
+        tells_memory
+            ? "temporaries of a call: " + perf::with_prefix(static_cast<double>(report.arena_bytes)) + "B"
+            : std::string()};
   };
   finish_contender(contender, shared, results, {});
   return contender;
@@ -139,7 +142,13 @@ std::optional<Contender> library(const SharedPtr& shared) {
     name = library_of(function.report().front());
   });
   if (!ran || name.empty()) return std::nullopt;
-  return compiled(shared, name.c_str(), function);
+  return compiled(shared, name, function);
+}
+
+void add_ways(const SharedPtr& shared, const std::vector<OtherWay>& ways, std::vector<Contender>& to) {
+  for (const OtherWay& way : ways)
+    to.push_back(way.options ? compiled(shared, way.name, compile(way.function, *way.options))
+                             : eager(shared, way.name, way.function));
 }
 
 Contender by_hand(const SharedPtr& shared, const LabDevice& device) {
@@ -203,8 +212,9 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   instance.input_digest = [shared] { return shared->inputs.digest(shared->pool); };
   instance.input_memory = [shared] { return shared->inputs.memory(); };
   instance.input_copies = shared->inputs.copies();
-  if (w.op_by_op) instance.contenders.push_back(eager(shared));
+  if (w.op_by_op) instance.contenders.push_back(eager(shared, "eager", w.eager ? w.eager : w.function));
   if (w.composites) instance.contenders.push_back(decomposed(shared));
+  add_ways(shared, w.before, instance.contenders);
   const CompiledList function = compile(w.function, w.options);
   CompileOptions measured = w.options;
   measured.max_autotune = true;
@@ -221,6 +231,7 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
     launched.replay = false;
     instance.contenders.push_back(compiled(shared, "launched", compile(w.function, launched)));
   }
+  add_ways(shared, w.behind, instance.contenders);
   if (w.tile) instance.contenders.push_back(by_hand(shared, device));
   if (device.peers) {
     for (Contender& peer : device.peers->contenders(for_peers(shared)))

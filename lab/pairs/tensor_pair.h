@@ -18,6 +18,13 @@ namespace tilewright::lab {
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 using TileLaunch = std::function<void(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs)>;
 
+// Another program for the same results, under a name of its own.
+struct OtherWay {
+  std::string name;
+  TensorFunction function;
+  std::optional<CompileOptions> options = CompileOptions{};  // none: it is called as it stands
+};
+
 struct TensorWorkload {
   std::string target, shape, dtype;      // names for the record
   std::optional<SweepPoint> sweep = {};  // as PairInstance::sweep
@@ -35,7 +42,9 @@ struct TensorWorkload {
   // our library write as several: then "decomposed" is a contender, each primitive operation a kernel of its
   // own.
   bool composites = false;
-  bool op_by_op = true;  // false: no eager contender; the compiled one is the baseline
+  bool op_by_op = true;  // false: no eager contender; the first of the others is the baseline
+  std::vector<OtherWay> before = {}, behind = {};  // the compiled contender
+  bool tells_memory = false;  // rows of compiled contenders say what temporaries a call has
   // Builds the kernels written by hand for a device; none: no such contender.
   std::function<TileLaunch(const LabDevice& device)> tile = {};
   std::vector<std::pair<std::string, std::string>> peer_parameters = {};  // as PeerWorkload::parameters

@@ -7,7 +7,7 @@
 #include <fstream>
 
 namespace tilewright::embedded {
-extern const std::string_view peer_script, programs_script, truth_script;
+extern const std::string_view peer_script, programs_script, training_script, truth_script;
 }
 
 namespace tilewright::lab {
@@ -29,6 +29,7 @@ Result<PeerHostPtr> PeerHost::start(const std::string& python, const PeerOptions
   host->python_ = python;
   host->variables_ = std::move(variables);
   std::ofstream(host->folder() + "/programs.py", std::ios::binary) << embedded::programs_script;
+  std::ofstream(host->folder() + "/training.py", std::ios::binary) << embedded::training_script;
   std::ofstream(host->folder() + "/truth.py", std::ios::binary) << embedded::truth_script;
   std::ofstream(host->folder() + "/peer.py", std::ios::binary) << embedded::peer_script;
   if (Status alive = host->revive(); !alive) return alive.error();

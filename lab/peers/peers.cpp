@@ -72,14 +72,13 @@ class TorchPeers final : public Peers {
     if (wants("torch")) all.push_back(one_of_family(*inputs, "torch", "torch"));
     if (host_->options().device == "cpu") {
       add_keeping(workload, all);
-      return all;
+    } else {
+      for (const Way& way : kCompiledOnGpu)
+        if (compiles() && wants(way.name)) all.push_back(one_of_family(*inputs, way.mode, way.name));
+      for (const char* mode : more_on_gpu(workload))
+        if (wants(mode)) all.push_back(prepare(*inputs, mode, mode));
     }
-    for (const Way& way : kCompiledOnGpu) {
-      if (compiles() && wants(way.name)) all.push_back(one_of_family(*inputs, way.mode, way.name));
-    }
-    for (const char* mode : more_modes(workload)) {
-      if (wants(mode)) all.push_back(prepare(*inputs, mode, mode));
-    }
+    add_own_ways(workload, *inputs, all);
     return all;
   }
 
@@ -131,8 +130,20 @@ class TorchPeers final : public Peers {
     }
   }
 
+  // What PyTorch has for this work on any device, of which the fused optimizer is one more way to do all of
+  // it.
+  void add_own_ways(const PeerWorkload& workload, const std::shared_ptr<PeerInputs>& inputs,
+                    std::vector<Contender>& all) const {
+    if (workload.target == "optimizer_step" && wants("torch fused AdamW")) {
+      all.push_back(one_of_family(inputs, "torch fused AdamW", "torch fused AdamW"));
+      all.back().note = "in place, on copies of the inputs that stay";
+    }
+    if (workload.target == "activation_checkpointing" && wants("torch checkpoint"))
+      all.push_back(prepare(inputs, "torch checkpoint", "torch checkpoint"));
+  }
+
   // What PyTorch has for this work beside its ordinary functions; where it lacks it, the row says so.
-  std::vector<const char*> more_modes(const PeerWorkload& workload) const {
+  std::vector<const char*> more_on_gpu(const PeerWorkload& workload) const {
     if (!workload.source.empty()) return {};
     if (workload.target == "elu" && !host_->facts().at("triton").get<std::string>().empty())
       return {"triton"};

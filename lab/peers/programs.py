@@ -5,6 +5,7 @@ import functools, math
 import torch
 import torch.nn.functional as F
 
+import training
 from truth import in_float64
 
 
@@ -358,6 +359,8 @@ def program(mode, work, parameters, source=""):
     if source:
         run = from_source(source, compile_with)
         return in_float64(run, parameters["dtype"]) if mode == "float64" else run
+    if step := training.program(work, parameters, compile_with, mode):
+        return step
     if mode == "torch":
         return eager(work, parameters)
     if compile_with:

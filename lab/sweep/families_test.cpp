@@ -10,8 +10,8 @@
 
 #include "harness/run/verify.h"
 #include "pairs/lab_device.h"
+#include "pairs/truth.h"
 #include "support/draws.h"
-#include "sweep/truth.h"
 #include "sweep/workload.h"
 
 namespace tilewright::sweep {
@@ -60,7 +60,7 @@ TEST_P(EveryFamily, AgreesWithItsPyTorchText) {
 // Two mechanisms that know nothing of each other: the op table's float64 and PyTorch's.
 TEST_P(EveryFamily, TheOracleAndThePeerAgree) {
   const DrawnWork work = draw_work(2, GetParam()->name, tiny(), *device().context);
-  ASSERT_TRUE(oracle_can(work.traced.graph));
+  ASSERT_TRUE(lab::oracle_can(work.traced.graph));
   auto by_peer = make_instance(work, device().device);
   lab::LabDevice alone = device().device;
   alone.peers = nullptr;

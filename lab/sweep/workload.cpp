@@ -11,7 +11,7 @@
 
 #include "ir/op.h"
 #include "pairs/lab_device.h"
-#include "sweep/truth.h"
+#include "pairs/truth.h"
 #include "tensor/trace.h"
 
 namespace tilewright::sweep {
@@ -171,20 +171,20 @@ Result<SweepInstance> make_instance(const DrawnWork& work, lab::LabDevice& devic
   w.peer_source = work.drawn.torch;
   w.truth_storage = work.drawn.dtype;
   auto judgement = std::make_shared<Judgement>();
-  w.peer_truth = [outputs = w.outputs, judgement](Result<Spread> truth) {
+  w.peer_truth = [outputs = w.outputs, judgement](Result<lab::Spread> truth) {
     if (!truth) {
       *judgement = {.by = "nobody", .why_not = truth.error().message};
-      return unknown(outputs);
+      return lab::unknown(outputs);
     }
     judgement->by = "torch in float64";
-    return references(std::move(*truth), outputs);
+    return lab::references(std::move(*truth), outputs);
   };
-  const bool known = oracle_can(work.traced.graph);
+  const bool known = lab::oracle_can(work.traced.graph);
   w.reference = [graph = work.traced.graph, outputs = w.outputs, judgement, known](
                     const lab::HostArrays& inputs, ThreadPool&) {
-    if (!known) return unknown(outputs);
+    if (!known) return lab::unknown(outputs);
     judgement->by = "oracle";
-    return references(by_oracle(graph, inputs), outputs);
+    return lab::references(lab::by_oracle(graph, inputs), outputs);
   };
   auto instance = lab::make_instance(std::move(w), device);
   if (!instance) return instance.error();

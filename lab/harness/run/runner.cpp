@@ -194,6 +194,7 @@ void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const La
     const FirstCall first = instance.contenders[c].first_call();
     rows[c].compile_ms = first.compile_ms;
     rows[c].from_disk = first.from_disk;
+    if (!first.note.empty()) add_note(rows[c], first.note);
   }
   Row& baseline = rows.front();
   if (baseline.verdict == Verdict::uncompared) {

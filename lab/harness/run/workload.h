@@ -71,6 +71,7 @@ struct OutputAccess {
 struct FirstCall {
   double compile_ms = 0;
   bool from_disk = false;  // kernels were compiled before, and read
+  std::string note = {};   // for the row
 };
 
 // One way to do the workload.

@@ -1,15 +1,16 @@
 // References, and the oracle with noise.
-#include "sweep/truth.h"
+#include "pairs/truth.h"
 
 #include <tilewright/base/philox.h>
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "ir/op.h"
 #include "ops/ops.h"
 
-namespace tilewright::sweep {
+namespace tilewright::lab {
 
 namespace {
 
@@ -46,11 +47,10 @@ std::vector<double> by_rows(const std::vector<double>& spread, const Shape& shap
   return out;
 }
 
-lab::Reference reference(std::vector<double> values, const std::vector<double>& spread,
-                         const lab::OutputSpec& output) {
-  lab::Reference out{.values = std::move(values)};
-  if (output.rule.kind == lab::ToleranceRule::Kind::exact) return out;
-  const double bound = lab::tolerance(output.rule, static_cast<std::int64_t>(out.values.size()));
+Reference reference(std::vector<double> values, const std::vector<double>& spread, const OutputSpec& output) {
+  Reference out{.values = std::move(values)};
+  if (output.rule.kind == ToleranceRule::Kind::exact) return out;
+  const double bound = tolerance(output.rule, static_cast<std::int64_t>(out.values.size()));
   const double size = root_mean_square(out.values), spreads = root_mean_square(spread);
   const double share = size > 0 ? spreads / size : 0;
   const std::vector<double> of_rows = by_rows(spread, output.shape);
@@ -65,18 +65,18 @@ lab::Reference reference(std::vector<double> values, const std::vector<double>& 
 
 }  // namespace
 
-std::vector<lab::Reference> references(Spread truth, const std::vector<lab::OutputSpec>& outputs) {
-  std::vector<lab::Reference> all;
+std::vector<Reference> references(Spread truth, const std::vector<OutputSpec>& outputs) {
+  std::vector<Reference> all;
   all.reserve(outputs.size());
   for (std::size_t o = 0; o < outputs.size(); ++o)
     all.push_back(reference(std::move(truth[o]), truth[outputs.size() + o], outputs[o]));
   return all;
 }
 
-std::vector<lab::Reference> unknown(const std::vector<lab::OutputSpec>& outputs) {
-  std::vector<lab::Reference> all;
+std::vector<Reference> unknown(const std::vector<OutputSpec>& outputs) {
+  std::vector<Reference> all;
   all.reserve(outputs.size());
-  for (const lab::OutputSpec& output : outputs)
+  for (const OutputSpec& output : outputs)
     all.push_back({.values = std::vector<double>(static_cast<std::size_t>(output.shape.size())),
                    .known = {.length = std::max(Index{1}, output.shape.size()), .rows = {false}}});
   return all;
@@ -95,17 +95,47 @@ bool oracle_can(const ir::Graph& graph) {
   return operations <= kMostOperations && elements <= kMostElements;
 }
 
-namespace {
+void RandomRounding::move(std::span<double> values, double roundoff, double underflow) {
+  if (seed_ == 0) return;
+  for (std::size_t i = 0; i < values.size(); i += 4) {
+    const auto words = philox4x32(seed_, place_++);
+    for (std::size_t w = 0; w < 4 && i + w < values.size(); ++w)
+      if (double& v = values[i + w]; v != 0) {
+        const double drawn = 2 * static_cast<double>(uniform_f32(words[w])) - 1;
+        v = v * (1 + roundoff * drawn) + underflow * drawn;
+      }
+  }
+}
 
-// Half the distance of neighbours relative to a value; of sums in f32 no less than what they do to their
-// terms.
 double roundoff(DType dtype) {
   const double sums = 8 * 0x1p-24;
   return dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f16 ? 0x1p-11 : sums;
 }
 
-// The same of what a product's sums of `terms` do to each term: they may be added up one after another, and
-// each of the partial sums, as large as the root of the terms so far, is rounded (lab/peers/truth.py).
+double underflow(DType dtype) { return dtype == DType::f16 ? 0x1p-25 : 0; }
+
+double roundoff_of_sums(double terms) {
+  return std::max(roundoff(DType::f32), 0x1p-24 * std::sqrt(terms / 2));
+}
+
+Spread spread_of(const std::function<HostArrays(RandomRounding& rounding)>& program, int runs) {
+  RandomRounding none(0);
+  Spread truth = program(none);
+  const std::size_t count = truth.size();
+  for (std::size_t o = 0; o < count; ++o) truth.emplace_back(truth[o].size(), 0.0);
+  for (int run = 1; run <= runs; ++run) {
+    RandomRounding rounding(static_cast<std::uint64_t>(run));
+    const HostArrays noisy = program(rounding);
+    for (std::size_t o = 0; o < count; ++o)
+      for (std::size_t i = 0; i < noisy[o].size(); ++i)
+        truth[count + o][i] = std::max(truth[count + o][i], std::fabs(noisy[o][i] - truth[o][i]));
+  }
+  return truth;
+}
+
+namespace {
+
+// The same of the graph's products.
 double roundoff_of_products(const ir::Graph& graph) {
   double terms = 1;
   for (const ir::Node& node : graph.nodes()) {
@@ -113,13 +143,30 @@ double roundoff_of_products(const ir::Graph& graph) {
     const Shape& a = graph.type(node.operands[0]).shape;
     terms = std::max(terms, static_cast<double>(a[a.rank() - 1]));
   }
-  return std::max(roundoff(DType::f32), 0x1p-24 * std::sqrt(terms / 2));
+  return roundoff_of_sums(terms);
 }
 
-// Half of the least number: what rounding does to smaller ones. Those of other types no program sees.
-double underflow(DType dtype) { return dtype == DType::f16 ? 0x1p-25 : 0; }
+using NodeSet = std::unordered_set<const ir::Node*>;
 
-ir::HostTensor host_tensor(const ir::Type& type, const lab::HostArray& values) {
+bool is_view(const ir::Node& node) {
+  using enum ir::OpClass;
+  const ir::OpClass kind = node.op->kind;
+  return kind == reshape || kind == transpose || kind == expand || kind == slice || kind == pad ||
+         kind == concat;
+}
+
+// The nodes that products of f32 multiply, as they are or through views.
+NodeSet factors_of(const ir::Graph& graph) {
+  NodeSet factors;
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    if (node->op->name != "matmul" && !(is_view(*node) && factors.contains(&*node))) continue;
+    for (const ir::NodeId operand : node->operands)
+      if (graph.type(operand).dtype == DType::f32) factors.insert(&graph.node(operand));
+  }
+  return factors;
+}
+
+ir::HostTensor host_tensor(const ir::Type& type, const HostArray& values) {
   ir::HostTensor out{.type = type, .f = {}, .i = {}};
   if (is_float(type.dtype))
     out.f = values;
@@ -128,24 +175,17 @@ ir::HostTensor host_tensor(const ir::Type& type, const lab::HostArray& values) {
   return out;
 }
 
-std::vector<std::vector<double>> evaluated(const ir::Graph& graph, const std::vector<ir::HostTensor>& inputs,
-                                           std::uint64_t noise) {
-  std::uint64_t place = 0;
+HostArrays evaluated(const ir::Graph& graph, const std::vector<ir::HostTensor>& inputs, double of_factors,
+                     const NodeSet& factors, RandomRounding& rounding) {
   const double of_products = roundoff_of_products(graph);
   const ops::Observer move = [&](const ir::Node& node, ir::HostTensor& value) {
-    const double most = node.op->kind == ir::OpClass::input ? of_products : roundoff(node.type.dtype);
     if (node.op->kind == ir::OpClass::constant) return;
-    for (std::size_t i = 0; i < value.f.size(); i += 4) {
-      const auto words = philox4x32(noise, place++);
-      for (std::size_t w = 0; w < 4 && i + w < value.f.size(); ++w)
-        if (double& v = value.f[i + w]; v != 0) {
-          const double drawn = 2 * static_cast<double>(uniform_f32(words[w])) - 1;
-          v = v * (1 + most * drawn) + underflow(node.type.dtype) * drawn;
-        }
-    }
+    double most = node.op->kind == ir::OpClass::input ? of_products : roundoff(node.type.dtype);
+    if (factors.contains(&node)) most = std::max(most, of_factors);
+    rounding.move(value.f, most, underflow(node.type.dtype));
   };
-  std::vector<std::vector<double>> all;
-  for (ir::HostTensor& out : noise == 0 ? ops::evaluate(graph, inputs) : ops::evaluate(graph, inputs, move)) {
+  HostArrays all;
+  for (ir::HostTensor& out : ops::evaluate(graph, inputs, move)) {
     if (is_float(out.type.dtype))
       all.push_back(std::move(out.f));
     else
@@ -156,21 +196,16 @@ std::vector<std::vector<double>> evaluated(const ir::Graph& graph, const std::ve
 
 }  // namespace
 
-Spread by_oracle(const ir::Graph& graph, const lab::HostArrays& inputs) {
+Spread by_oracle(const ir::Graph& graph, const HostArrays& inputs, double of_factors, int runs) {
   std::vector<ir::HostTensor> given;
   given.reserve(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i)
     given.push_back(host_tensor(graph.type(graph.inputs()[i]), inputs[i]));
-  Spread truth = evaluated(graph, given, 0);
-  const std::size_t count = truth.size();
-  for (std::size_t o = 0; o < count; ++o) truth.emplace_back(truth[o].size(), 0.0);
-  for (const std::uint64_t noise : {1, 2}) {
-    const auto noisy = evaluated(graph, given, noise);
-    for (std::size_t o = 0; o < count; ++o)
-      for (std::size_t i = 0; i < noisy[o].size(); ++i)
-        truth[count + o][i] = std::max(truth[count + o][i], std::fabs(noisy[o][i] - truth[o][i]));
-  }
-  return truth;
+  const NodeSet factors = factors_of(graph);
+  const auto run = [&](RandomRounding& rounding) {
+    return evaluated(graph, given, of_factors, factors, rounding);
+  };
+  return spread_of(run, runs);
 }
 
-}  // namespace tilewright::sweep
+}  // namespace tilewright::lab
