@@ -114,7 +114,7 @@ class Job:
         self.request, self.inputs, self.device = request, inputs, inputs.device
         self.replays = request["mode"].endswith(":reduce-overhead")
         self.function = program(request["mode"], request["work"], request["parameters"], request.get("source", ""))
-        self.results, self.ran = None, (0, 0)
+        self.results, self.last, self.poisoned = None, None, True
 
     def once(self, iteration):
         self.results = None  # its memory is taken again
@@ -124,23 +124,26 @@ class Job:
         self.results = out if isinstance(out, (tuple, list)) else (out,)
 
     def repeat(self, first, count):
-        self.ran = first, count
+        self.last = first + count - 1
         for i in range(first, first + count):
             self.once(i)
 
-    def restore(self, iteration):
-        """A program that writes over what it reads, as optimizers do, has that in copies of its own, which its restore() makes anew:
-        before the clock starts."""
-        if hasattr(self.function, "restore"):
+    # A program that writes over what it reads, as optimizers do, has that in copies of its own, which its restore() makes anew:
+    # never while a clock runs, and where it holds what it was poisoned with, before that.
+
+    def begin_at(self, iteration):
+        if self.poisoned and hasattr(self.function, "restore"):
             self.function.restore(*self.inputs.copies[iteration % len(self.inputs.copies)])
+        self.poisoned = False
+        self.begin()
 
     def result(self, output):
-        """Of one step from the inputs: of a program on copies of its own the last of several is made again, from there."""
-        first, count = self.ran
-        if count > 1 and hasattr(self.function, "restore"):
-            self.ran = first + count - 1, 1
-            self.restore(self.ran[0])
-            self.once(self.ran[0])
+        """Of one step from the inputs, which a program on copies of its own has left behind: its last iteration is made again."""
+        if self.last is not None and hasattr(self.function, "restore"):
+            self.poisoned = True
+            self.begin_at(self.last)
+            self.once(self.last)
+            self.last = None
         return self.results[output]
 
     def begin(self):
@@ -149,8 +152,7 @@ class Job:
 
     def call_us(self, first, count):
         """Of all of them, with one wait at their end."""
-        self.restore(first)
-        self.begin()
+        self.begin_at(first)
         start = time.perf_counter()
         self.repeat(first, count)
         synchronize(self.device)
@@ -159,11 +161,11 @@ class Job:
     def device_us(self, first, count, gaps):
         """What the device itself works in them; `gaps`: what it waits in between counts."""
         spans = host_spans if self.device == "cpu" else event_spans if gaps else traced_spans
-        self.restore(first)
-        self.begin()
+        self.begin_at(first)
         return busy_us(spans(lambda: self.repeat(first, count)))
 
     def poison(self, output, byte):
+        self.poisoned = True
         if self.results is None:
             self.begin()
             self.once(0)
