@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
 
 #include "ir/op.h"
 #include "ops/ops.h"
+#include "tensor/trace.h"
 
 namespace tilewright::lab {
 
@@ -82,6 +82,27 @@ std::vector<Reference> unknown(const std::vector<OutputSpec>& outputs) {
   return all;
 }
 
+ir::Graph recorded(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
+                   const std::vector<ir::Type>& inputs, Context& context) {
+  const auto& state = context.state();
+  auto trace = std::make_shared<detail::Trace>(detail::Trace::Of::compile, "main", Location::current());
+  const auto device = state->device(context.options().device).device;
+  std::vector<Tensor> arguments;
+  arguments.reserve(inputs.size());
+  for (const ir::Type& type : inputs) arguments.push_back(detail::make_tensor(state, type, device, nullptr));
+  const auto leaves = [&](const std::vector<Tensor>& in) { return detail::leaves_of(function(in)); };
+  detail::Recorded done = detail::record_function(leaves, arguments, inputs, trace, state);
+  detail::finish(done);
+  return trace->graph;
+}
+
+std::vector<ir::Type> types_of(const std::vector<InputSpec>& inputs) {
+  std::vector<ir::Type> types;
+  types.reserve(inputs.size());
+  for (const InputSpec& input : inputs) types.push_back({input.dtype, input.shape});
+  return types;
+}
+
 bool oracle_can(const ir::Graph& graph) {
   constexpr double kMostOperations = 1e9, kMostElements = 2e7;
   double operations = 0, elements = 0;
@@ -146,26 +167,6 @@ double roundoff_of_products(const ir::Graph& graph) {
   return roundoff_of_sums(terms);
 }
 
-using NodeSet = std::unordered_set<const ir::Node*>;
-
-bool is_view(const ir::Node& node) {
-  using enum ir::OpClass;
-  const ir::OpClass kind = node.op->kind;
-  return kind == reshape || kind == transpose || kind == expand || kind == slice || kind == pad ||
-         kind == concat;
-}
-
-// The nodes that products of f32 multiply, as they are or through views.
-NodeSet factors_of(const ir::Graph& graph) {
-  NodeSet factors;
-  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    if (node->op->name != "matmul" && !(is_view(*node) && factors.contains(&*node))) continue;
-    for (const ir::NodeId operand : node->operands)
-      if (graph.type(operand).dtype == DType::f32) factors.insert(&graph.node(operand));
-  }
-  return factors;
-}
-
 ir::HostTensor host_tensor(const ir::Type& type, const HostArray& values) {
   ir::HostTensor out{.type = type, .f = {}, .i = {}};
   if (is_float(type.dtype))
@@ -175,13 +176,12 @@ ir::HostTensor host_tensor(const ir::Type& type, const HostArray& values) {
   return out;
 }
 
-HostArrays evaluated(const ir::Graph& graph, const std::vector<ir::HostTensor>& inputs, double of_factors,
-                     const NodeSet& factors, RandomRounding& rounding) {
+HostArrays evaluated(const ir::Graph& graph, const std::vector<ir::HostTensor>& inputs,
+                     RandomRounding& rounding) {
   const double of_products = roundoff_of_products(graph);
   const ops::Observer move = [&](const ir::Node& node, ir::HostTensor& value) {
     if (node.op->kind == ir::OpClass::constant) return;
-    double most = node.op->kind == ir::OpClass::input ? of_products : roundoff(node.type.dtype);
-    if (factors.contains(&node)) most = std::max(most, of_factors);
+    const double most = node.op->kind == ir::OpClass::input ? of_products : roundoff(node.type.dtype);
     rounding.move(value.f, most, underflow(node.type.dtype));
   };
   HostArrays all;
@@ -196,16 +196,12 @@ HostArrays evaluated(const ir::Graph& graph, const std::vector<ir::HostTensor>& 
 
 }  // namespace
 
-Spread by_oracle(const ir::Graph& graph, const HostArrays& inputs, double of_factors, int runs) {
+Spread by_oracle(const ir::Graph& graph, const HostArrays& inputs, int runs) {
   std::vector<ir::HostTensor> given;
   given.reserve(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i)
     given.push_back(host_tensor(graph.type(graph.inputs()[i]), inputs[i]));
-  const NodeSet factors = factors_of(graph);
-  const auto run = [&](RandomRounding& rounding) {
-    return evaluated(graph, given, of_factors, factors, rounding);
-  };
-  return spread_of(run, runs);
+  return spread_of([&](RandomRounding& rounding) { return evaluated(graph, given, rounding); }, runs);
 }
 
 }  // namespace tilewright::lab

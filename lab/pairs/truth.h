@@ -8,7 +8,7 @@
 
 #include "harness/run/workload.h"
 #include "ir/graph.h"
-#include "pairs/host_rows.h"
+#include "pairs/tensor_inputs.h"
 
 namespace tilewright::lab {
 
@@ -46,11 +46,14 @@ double roundoff_of_sums(double terms);
 // several tries of its own.
 Spread spread_of(const std::function<HostArrays(RandomRounding& rounding)>& program, int runs);
 
+// The graph that a function of such inputs records, as `context` would compile it.
+ir::Graph recorded(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
+                   const std::vector<ir::Type>& inputs, Context& context);
+std::vector<ir::Type> types_of(const std::vector<InputSpec>& inputs);
 // Whether by_oracle() ends within seconds.
 bool oracle_can(const ir::Graph& graph);
 // The graph by ops::evaluate in float64, once exact and in so many runs with each node's values moved at
-// random by up to its type's roundoff. What products of f32 multiply moves by `of_factors` of itself where
-// that is more than 0: a precision rounds it.
-Spread by_oracle(const ir::Graph& graph, const HostArrays& inputs, double of_factors = 0, int runs = 2);
+// random by up to its type's roundoff.
+Spread by_oracle(const ir::Graph& graph, const HostArrays& inputs, int runs = 2);
 
 }  // namespace tilewright::lab

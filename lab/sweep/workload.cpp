@@ -12,7 +12,6 @@
 #include "ir/op.h"
 #include "pairs/lab_device.h"
 #include "pairs/truth.h"
-#include "tensor/trace.h"
 
 namespace tilewright::sweep {
 
@@ -40,23 +39,11 @@ void count_products(const ir::Graph& graph, const ir::Node& node, DType dtype, T
 double bytes_of(DType dtype, double elements) { return elements * static_cast<double>(size_bytes(dtype)); }
 
 Traced traced(const Drawn& drawn, Context& context) {
-  const auto& state = context.state();
-  const Location here = Location::current();
-  auto trace = std::make_shared<detail::Trace>(detail::Trace::Of::compile, "main", here);
-  std::vector<Tensor> arguments;
   std::vector<ir::Type> types;
-  const auto device = state->device(context.options().device).device;
-  for (const programs::Input& input : drawn.program.inputs) {
-    types.push_back({input.dtype, input.shape});
-    arguments.push_back(detail::make_tensor(state, types.back(), device, nullptr));
-  }
+  types.reserve(drawn.program.inputs.size());
+  for (const programs::Input& input : drawn.program.inputs) types.push_back({input.dtype, input.shape});
   const programs::Literals none;
-  const auto function = [f = programs::function_of(drawn.program, none)](const std::vector<Tensor>& in) {
-    return detail::leaves_of(f(in));
-  };
-  detail::Recorded recorded = detail::record_function(function, arguments, types, trace, state);
-  detail::finish(recorded);
-  Traced out{.graph = trace->graph};
+  Traced out{.graph = lab::recorded(programs::function_of(drawn.program, none), types, context)};
   for (const ir::NodeId node : out.graph.outputs()) out.outputs.push_back(out.graph.type(node));
   const std::vector<bool> live = out.graph.live();
   for (int n = 0; n < out.graph.size(); ++n)
