@@ -138,6 +138,45 @@ TEST(Pairs, AGroupedProductInBf16OffByAFewRoundingsIsNotVerified) {
   }
 }
 
+// Quantised as the reference is, and the largest element off by a few roundings of bf16.
+TEST(Pairs, ProductsOfATrainingIn8BitsOffByAFewRoundingsAreNotVerified) {
+  for (const char* precision : {"precision=fp8", "precision=fp8-block", "precision=bf16"}) {
+    const Suite products = {"few", "", {{"fp8_training_matmul", {"shape=20x24x300", precision}}}};
+    EXPECT_TRUE(verified_when_off_by(products, 1));
+    for (std::size_t output = 0; output < 3; ++output)
+      EXPECT_FALSE(verified_when_off_by(products, 1.02, output)) << precision << " " << output;
+  }
+}
+
+// The loss, a weight's gradient or its next value, and moments; of 8 bits a moment of gradients, too.
+TEST(Pairs, StepsOfATrainingThatAreOffAreNotVerified) {
+  const std::vector<std::string> sizes = {"rows=12", "width=8", "hidden=20", "layers=2"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), sizes.begin(), sizes.end());
+    return more;
+  };
+  struct Case {
+    Suite suite;
+    std::size_t output;
+    double factor;
+  };
+  const std::vector<Case> cases = {
+      {{"few", "", {{"gradient_accumulation", with({"precision=f32", "parts=3"})}}}, 0, 1.0001},
+      {{"few", "", {{"gradient_accumulation", with({"precision=f32", "parts=3"})}}}, 1, 1.0001},
+      {{"few", "", {{"gradient_accumulation", with({"precision=bf16", "parts=3"})}}}, 2, 1.1},
+      {{"few", "", {{"activation_checkpointing", with({"precision=bf16", "budget=1"})}}}, 3, 1.1},
+      {{"few", "", {{"loss_scaling", with({"precision=f16"})}}}, 1, 1.02},
+      {{"few", "", {{"loss_scaling", with({"precision=f16"})}}}, 5, 1.02},
+      {{"few", "", {{"train_step_gpt2", {"model=tiny", "precision=f32"}}}}, 1, 1.0001},
+      {{"few", "", {{"train_step_gpt2", {"model=tiny", "precision=bf16"}}}}, 1, 1.001},
+      {{"few", "", {{"train_step_gpt2", {"model=tiny", "precision=fp8"}}}}, 30, 1.05}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.suite.entries[0].pair + " " + c.suite.entries[0].settings[0]);
+    EXPECT_TRUE(verified_when_off_by(c.suite, 1, c.output));
+    EXPECT_FALSE(verified_when_off_by(c.suite, c.factor, c.output)) << c.output;
+  }
+}
+
 // A query that sees one key too many, or one of another document, in a type of 8 bits of precision.
 TEST(Pairs, AMaskOffByOneIsNotVerified) {
   OpenDevice open = open_lab_device({.device = "reference", .cache_directory = ""});
