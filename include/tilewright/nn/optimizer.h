@@ -65,7 +65,7 @@ struct MovedAll {
   std::vector<std::vector<Tensor>> slots;  // [slot][parameter]
   Tensor steps;
 };
-// [slot][parameter], each in memory of its own; `zero` is an f32[].
+// [slot][parameter], each in memory of its own.
 std::vector<std::vector<Tensor>> first_slots(const UpdateRule& rule, const NamedTensors& parameters,
                                              const Location& where);
 MovedAll move_all(const UpdateRule& rule, const NamedTensors& parameters, const std::vector<Tensor>& gradient,
