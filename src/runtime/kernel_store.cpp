@@ -1,4 +1,4 @@
-// Makes programs of kernels: candidates, texts and binaries side by side, the driver in turn.
+// Makes programs of kernels: candidates and text in turn, binaries side by side, the driver in turn again.
 #include "runtime/kernel_store.h"
 
 #include "base/side_by_side.h"
@@ -171,25 +171,15 @@ std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds, BuildTi
 
 std::vector<KernelResult> KernelStore::get_all(const std::vector<tile::Kernel>& kernels, BuildTimes* times) {
   const auto start = std::chrono::steady_clock::now();
-  std::vector<std::size_t> same;                         // for each kernel the first that is equal to it
-  std::vector<std::size_t> different;                    // those that are the first
+  std::vector<Build> builds;
+  builds.reserve(kernels.size());
   std::multimap<std::string_view, std::size_t> by_name;  // equal kernels of one plan have one name
-  same.reserve(kernels.size());
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    auto [known, end] = by_name.equal_range(kernels[i].name);
-    while (known != end && !(kernels[known->second] == kernels[i])) ++known;
-    same.push_back(known == end ? i : known->second);
-    if (known != end) continue;
-    by_name.insert({kernels[i].name, i});
-    different.push_back(i);
+  for (const tile::Kernel& k : kernels) {
+    auto [known, end] = by_name.equal_range(k.name);
+    while (known != end && !(*builds[known->second].kernel == k)) ++known;
+    if (known == end) by_name.insert({k.name, builds.size()});
+    builds.push_back(known == end ? printed(k) : Build(builds[known->second]));
   }
-  std::vector<Build> builds(kernels.size());
-  // Threads take about as long to begin as a few texts to be written.
-  constexpr std::size_t kFewTexts = 8;
-  side_by_side(different.size(), kFewTexts,
-               [&](std::size_t i) { builds[different[i]] = printed(kernels[different[i]]); });
-  for (std::size_t i = 0; i < builds.size(); ++i)
-    if (same[i] != i) builds[i] = builds[same[i]];
   if (times) times->print_ms += ms_since(start);
   return finish(std::move(builds), times);
 }
