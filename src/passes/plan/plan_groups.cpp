@@ -254,7 +254,8 @@ class PlanWriter {
         const auto& [form, group] = different[i];
         auto plan = plans_->plan(graph_, form, *group, {.name = std::string(kUnnamed)});
         if (auto* made = std::get_if<PlannedGroup>(&plan)) planned[i] = std::move(*made);
-      } catch (const Error&) {  // is met again where the group is added
+      } catch (const Error&) {
+        planned[i] = std::nullopt;  // it is met again where the group is added
       }
     });
     for (std::size_t i = 0; i < different.size(); ++i)
