@@ -3,8 +3,14 @@
 from the file that training_steps writes, computes in float64 by its own operations, and compares.
 Usage: judge_training.py TRAINING_STEPS [DEVICE]
 
+  judge_training.py TRAINING_STEPS curves [--seeds 3] [--steps 300] [--precisions f32,bf16,fp8,fp8-block] [--device cpu]
+trains a small GPT-2 on a text beside it, from the same parameters and on the same batches, both in f32, bf16 and, on our side alone, in 8
+bits. f32 must have the same loss at each of the first 50 steps; narrow products must end where f32 does, as near as seeds are to one
+another.
+
 Bounds: results of f32 are rounded at each of about 60 operations behind one another, so that they are within some hundreds of
 f32's units of the largest magnitude of the tensor; over the steps errors add up, and the optimizer's own arithmetic with them."""
+import argparse
 import json
 import math
 import pathlib
@@ -15,7 +21,8 @@ import tempfile
 import torch
 
 UNIT = 2.0 ** -24
-HEADS, LLAMA_HEADS = 3, 6
+HEADS, LLAMA_HEADS, CURVE_HEADS = 3, 6, 4
+TEXT = pathlib.Path(__file__).resolve().parent.parent.parent / "lab" / "data" / "tinyshakespeare.txt"
 TYPES = {"F32": (torch.float32, 4), "I64": (torch.int64, 8)}
 
 
@@ -77,7 +84,7 @@ def llama_logits_of(p, tokens):
     return rms_norm(x, p["model.norm.weight"]) @ p["lm_head.weight"].T
 
 
-def logits_of(p, tokens):
+def logits_of(p, tokens, heads=HEADS):
     if "lm_head.weight" in p:
         return llama_logits_of(p, tokens)
     batch, length = tokens.shape
@@ -88,8 +95,8 @@ def logits_of(p, tokens):
     for i in range(layers):
         at = f"h.{i}."
         qkv = norm(x, p, at + "ln_1") @ p[at + "attn.c_attn.weight"] + p[at + "attn.c_attn.bias"]
-        q, k, v = (t.view(batch, length, HEADS, width // HEADS).transpose(1, 2) for t in qkv.split(width, 2))
-        scores = (q @ k.transpose(2, 3) / math.sqrt(width // HEADS)).masked_fill(unseen, -math.inf)
+        q, k, v = (t.view(batch, length, heads, width // heads).transpose(1, 2) for t in qkv.split(width, 2))
+        scores = (q @ k.transpose(2, 3) / math.sqrt(width // heads)).masked_fill(unseen, -math.inf)
         y = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width)
         x = x + y @ p[at + "attn.c_proj.weight"] + p[at + "attn.c_proj.bias"]
         h = norm(x, p, at + "ln_2") @ p[at + "mlp.c_fc.weight"] + p[at + "mlp.c_fc.bias"]
@@ -149,7 +156,91 @@ def judge(tensors, name):
     return mistakes, losses
 
 
+# --- curves of losses
+
+EQUAL_STEPS, EQUAL = 50, 1e-4  # of f32
+END = 20  # steps whose mean loss is where a training ends
+
+
+def curve(tensors, precision):
+    """The losses of PyTorch's own training, in f32 or under autocast."""
+    p = {n: t.clone().requires_grad_() for n, t in part(tensors, "model.").items()}
+    matrices = [t for t in p.values() if t.dim() > 1]
+    groups = [{"params": matrices}, {"params": [t for t in p.values() if t.dim() < 2], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1)
+    losses = []
+    for tokens, targets, rate in zip(tensors["tokens"], tensors["targets"], tensors["rates"].tolist()):
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+            logits = logits_of(p, tokens, CURVE_HEADS)
+        loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(list(p.values()), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+def end_of(losses):
+    return losses[-END:].double().mean().item()
+
+
+def judge_curves(program, seeds, steps, precisions, device, text):
+    """The losses of both sides at each precision and seed, and what is wrong with them."""
+    mistakes, ends = [], {}
+    for seed in range(1, seeds + 1):
+        for precision in precisions:
+            with tempfile.TemporaryDirectory() as folder:
+                path = folder + "/curve.safetensors"
+                subprocess.run([program, path, "curve", text, precision, str(seed), str(steps), device], check=True)
+                tensors = load(path)
+            ours = tensors["losses"]
+            ends["ours", precision, seed] = end_of(ours)
+            if precision not in ("f32", "bf16"):
+                print(f"seed {seed} {precision}: ours ends at {end_of(ours):.4f}", flush=True)
+                continue
+            torchs = curve(tensors, precision)
+            ends["torch", precision, seed] = end_of(torchs)
+            apart = (ours - torchs).abs()
+            print(f"seed {seed} {precision}: from {ours[0]:.4f}; ours ends at {end_of(ours):.4f}, PyTorch's at {end_of(torchs):.4f}; apart by at"
+                  f" most {apart[:EQUAL_STEPS].max():.2g} in the first {EQUAL_STEPS} steps, {apart.max():.2g} in all", flush=True)
+            if precision == "f32" and not apart[:EQUAL_STEPS].max().item() <= EQUAL:
+                mistakes.append(f"seed {seed}: losses of f32 are apart by {apart[:EQUAL_STEPS].max():.3g} within {EQUAL_STEPS} steps")
+            if not end_of(ours) < ours[0].item() - 0.5:
+                mistakes.append(f"seed {seed} {precision}: the loss fell by {ours[0].item() - end_of(ours):.3g} alone")
+    if seeds > 1:
+        wide = [ends["torch", "f32", seed] for seed in range(1, seeds + 1)]
+        spread = max(wide) - min(wide)
+        print(f"PyTorch's f32 ends within {spread:.4f} of itself over {seeds} seeds")
+        for (side, precision, seed), end in ends.items():
+            if not abs(end - ends["torch", "f32", seed]) <= spread:
+                mistakes.append(f"seed {seed} {precision}, {side}: ends at {end:.4f}, and f32 at {ends['torch', 'f32', seed]:.4f}")
+    return mistakes
+
+
+def main_of_curves(arguments):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("curves")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--precisions", default="f32,bf16,fp8,fp8-block")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--text", default=str(TEXT))
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    print(f"PyTorch {torch.__version__}")
+    mistakes = judge_curves(options.program, options.seeds, options.steps, options.precisions.split(","), options.device,
+                            options.text)
+    print(f"{len(mistakes)} mistakes" + "".join(f"\n  {m}" for m in mistakes))
+    return 1 if mistakes else 0
+
+
 def main():
+    if sys.argv[2:3] == ["curves"]:
+        return main_of_curves(sys.argv[1:])
     program, device = sys.argv[1], (sys.argv[2:] or ["cpu"])[0]
     failed = 0
     for model, name in (("gpt2", "adamw"), ("gpt2", "sgd"), ("llama", "adamw")):

@@ -1,13 +1,19 @@
 // Writes what PyTorch is to repeat: a model of f32, its logits, loss and gradients on drawn tokens, and its
-// parameters after some steps of an optimizer. Usage: training_steps FILE gpt2|llama adamw|sgd DEVICE
+// parameters after some steps of an optimizer; or a model, the batches of a text and the losses of a training
+// on them. Usage: training_steps FILE gpt2|llama adamw|sgd DEVICE, training_steps FILE curve TEXT PRECISION
+// SEED STEPS DEVICE
 #include <tilewright/nn/gpt2.h>
 #include <tilewright/nn/llama.h>
 #include <tilewright/nn/optimizer.h>
+#include <tilewright/nn/schedule.h>
+#include <tilewright/nn/text_data.h>
 #include <tilewright/tilewright.hpp>
 
 #include <fmt/format.h>
 
 #include <exception>
+#include <fstream>
+#include <iterator>
 
 namespace tw = tilewright;
 namespace nn = tilewright::nn;
@@ -98,14 +104,80 @@ int run(const std::string& path, const std::string& name, const std::string& dev
   return 0;
 }
 
+// A training as tw train makes it, small enough for minutes on two cores of PyTorch.
+struct Curve {
+  static constexpr nn::GPT2Config kConfig{
+      .vocabulary = 0, .context = 64, .width = 64, .layers = 2, .heads = 4};
+  static constexpr tw::Index kRows = 12;
+  std::string text;
+  tw::Precision precision = tw::Precision::f32;
+  std::uint64_t seed = 1;
+  int steps = 300;
+  std::string device;
+};
+
+int run_curve(const std::string& path, const Curve& c) {
+  tw::Context ctx({.device = c.device, .cache_directory = "", .seed = c.seed});
+  std::ifstream file(c.text, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const nn::ByteVocabulary vocabulary(text);
+  const std::vector<std::int32_t> bytes = vocabulary.encode(text);
+  nn::GPT2Config config = Curve::kConfig;
+  config.vocabulary = vocabulary.size();
+  nn::GPT2 model = nn::make_gpt2(ctx, config);
+  tw::NamedTensors out;
+  add(out, "model.", tw::map_tensors([](const tw::Tensor& t) { return t + 0.f; }, model));
+
+  const nn::Optimizer optimizer = nn::adamw({.beta2 = 0.99, .weight_decay = 0.1});
+  nn::OptimizerState<nn::GPT2> state = optimizer.init(model);
+  const auto step = tw::compile(
+      [&](const nn::GPT2& m, const nn::OptimizerState<nn::GPT2>& s, const tw::Tensor& r, const tw::Tensor& in,
+          const tw::Tensor& goal) {
+        const auto loss = [&](const nn::GPT2& p) { return nn::gpt2_loss(p, in, goal, config.heads); };
+        const auto [error, slopes] = tw::value_and_grad(loss)(m);
+        const auto [next, state_of_next] =
+            optimizer.update(m, nn::clip_by_global_norm(slopes, 1.0).first, s, r);
+        return std::tuple{error, next, state_of_next};
+      },
+      {.precision = c.precision, .donate = {0, 1}});
+  const nn::ScheduleOptions schedule{.rate = 3e-3, .last_rate = 3e-4, .warmup = 20, .steps = c.steps};
+  std::vector<float> losses, rates;
+  std::vector<tw::Tensor> tokens, targets;
+  for (int i = 0; i < c.steps; ++i) {
+    const nn::Batch batch =
+        nn::random_batch(ctx, bytes, Curve::kRows, config.context, c.seed, static_cast<std::uint64_t>(i));
+    const double rate = nn::cosine_rate(schedule, i);
+    tw::Tensor error;
+    std::tie(error, model, state) = step(model, state, ctx.scalar(rate), batch.tokens, batch.targets);
+    losses.push_back(static_cast<float>(error.item()));
+    rates.push_back(static_cast<float>(rate));
+    tokens.push_back(tw::cast(batch.tokens, tw::DType::i64));
+    targets.push_back(tw::cast(batch.targets, tw::DType::i64));
+  }
+  out.push_back({"tokens", tw::stack(tokens)});
+  out.push_back({"targets", tw::stack(targets)});
+  out.push_back({"losses", ctx.from(losses, {c.steps})});
+  out.push_back({"rates", ctx.from(rates, {c.steps})});
+  tw::save_safetensors(path, out);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
+    if (argc == 8 && std::string(argv[2]) == "curve")
+      return run_curve(argv[1], {.text = argv[3],
+                                 .precision = tw::parse_precision(argv[4]).value(),
+                                 .seed = std::stoull(argv[5]),
+                                 .steps = std::stoi(argv[6]),
+                                 .device = argv[7]});
     if (argc == 5)
       return std::string(argv[2]) == "llama" ? run<LlamaCase>(argv[1], argv[3], argv[4])
                                              : run<Gpt2Case>(argv[1], argv[3], argv[4]);
-    fmt::print(stderr, "usage: training_steps FILE gpt2|llama adamw|sgd DEVICE\n");
+    fmt::print(stderr,
+               "usage: training_steps FILE gpt2|llama adamw|sgd DEVICE\n"
+               "       training_steps FILE curve TEXT PRECISION SEED STEPS DEVICE\n");
   } catch (const std::exception& error) {
     fmt::print(stderr, "training_steps: {}\n", error.what());
   }
