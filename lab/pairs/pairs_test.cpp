@@ -177,6 +177,41 @@ TEST(Pairs, StepsOfATrainingThatAreOffAreNotVerified) {
   }
 }
 
+// PyTorch's autograd and optimizers agree with the references, and work in place without touching the inputs.
+TEST(Pairs, StepsOfPyTorchAreVerified) {
+  OpenDevice open = open_lab_device({.device = "reference", .cache_directory = ""});
+  open.device.peers = open_peers({.without = {"torch.compile, pages kept", "torch, pages kept"}});
+  const std::vector<std::string> stack = {"rows=12", "width=8", "hidden=20", "layers=2", "precision=f32"};
+  const auto with = [&](const std::string& more) {
+    std::vector<std::string> all = stack;
+    all.push_back(more);
+    return all;
+  };
+  const Suite steps = {"few",
+                       "",
+                       {{"train_step_gpt2", {"model=tiny", "precision=f32"}},
+                        {"gradient_accumulation", with("parts=3")},
+                        {"activation_checkpointing", with("budget=1")},
+                        {"optimizer_step", {"n=100"}}}};
+  const std::vector<Pair> pairs = all_pairs();
+  const std::vector<std::string> names = {"few"};
+  for (const Job& job : select_jobs(pairs, {&steps, 1}, names, {}, DeviceKind::cpu)) {
+    SCOPED_TRACE(job.pair->name);
+    auto instance = job.pair->make(job.knobs, open.device).value();
+    const std::vector<Verification> verified = verify(instance, 1);
+    int of_torch = 0;
+    for (std::size_t c = 0; c < verified.size(); ++c) {
+      const Contender& contender = instance.contenders[c];
+      // Older ones have no fused optimizer on the CPU.
+      if (contender.name == "torch fused AdamW" && !contender.unavailable.empty()) continue;
+      EXPECT_EQ(contender.unavailable, "") << contender.name;
+      EXPECT_TRUE(verified[c].verified) << contender.name << ": " << verified[c].reason;
+      of_torch += contender.name.starts_with("torch") ? 1 : 0;
+    }
+    EXPECT_GT(of_torch, 0);
+  }
+}
+
 // A query that sees one key too many, or one of another document, in a type of 8 bits of precision.
 TEST(Pairs, AMaskOffByOneIsNotVerified) {
   OpenDevice open = open_lab_device({.device = "reference", .cache_directory = ""});

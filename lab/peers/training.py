@@ -3,7 +3,7 @@ the workload's name.
 
 A step of torch.optim writes over parameters and moments. Such a program works on copies of its own, and its `restore` makes
 them the inputs again (peer.py)."""
-import contextlib
+import contextlib, inspect, math
 
 import torch
 import torch.nn.functional as F
@@ -19,16 +19,24 @@ def narrow(precision, device):
 
 # --- steps in place
 
-class Own:
-    """Copies of parameters and both moments, with a fused AdamW that moves them."""
+def adamw(groups, **options):
+    """Fused, where this PyTorch has it on the parameters' device."""
+    try:
+        return torch.optim.AdamW(groups, fused=True, **options)
+    except (RuntimeError, TypeError):
+        return torch.optim.AdamW(groups, **options)
 
-    def __init__(self, groups_of, options):
-        self.groups_of, self.options, self.p = groups_of, options, None
+
+class Own:
+    """Copies of parameters and both moments, with an AdamW that moves them."""
+
+    def __init__(self, groups_of, options, make=adamw):
+        self.groups_of, self.options, self.make, self.p = groups_of, options, make, None
 
     def restore(self, p, m, v, steps):
         if self.p is None:
             self.p = [torch.nn.Parameter(torch.empty_like(x)) for x in p]
-            self.optimizer = torch.optim.AdamW(self.groups_of(self.p), fused=True, **self.options)
+            self.optimizer = self.make(self.groups_of(self.p), **self.options)
             for own, m_own, v_own in zip(self.p, m, v):
                 self.optimizer.state[own] = {"step": torch.zeros((), device=own.device), "exp_avg": torch.empty_like(m_own),
                                              "exp_avg_sq": torch.empty_like(v_own)}
@@ -55,7 +63,9 @@ def stepping(step, restore, own):
 
 
 def fused_adamw():
-    own = Own(lambda p: p, {"lr": 6e-4, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1})
+    if "fused" not in inspect.signature(torch.optim.AdamW).parameters:
+        raise ValueError(f"PyTorch {torch.__version__} has no fused AdamW")
+    own = Own(lambda p: p, {"lr": 6e-4, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1, "fused": True}, torch.optim.AdamW)
 
     def restore(p, g, m, v):
         if not p.dtype == g.dtype == m.dtype == v.dtype:
@@ -156,6 +166,14 @@ def bf16_training_matmul(x, w, dy):
 
 # --- GPT-2
 
+def causal_attention(q, k, v):
+    if hasattr(F, "scaled_dot_product_attention"):  # since PyTorch 2.0
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+    unseen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+    return torch.softmax(scores.masked_fill(unseen, -math.inf), -1) @ v
+
+
 def gpt2_loss(heads, precision):
     def loss(tokens, targets, p):
         B, T = tokens.shape
@@ -169,7 +187,7 @@ def gpt2_loss(heads, precision):
                 ln1w, ln1b, qkvw, qkvb, ow, ob, ln2w, ln2b, fcw, fcb, pw, pb = p[i:i + 12]
                 qkv = torch.addmm(qkvb, norm(x, ln1w, ln1b).view(-1, C), qkvw)
                 q, k, v = qkv.view(B, T, 3, heads, C // heads).permute(2, 0, 3, 1, 4)
-                mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+                mixed = causal_attention(q, k, v)
                 x = x + torch.addmm(ob, mixed.transpose(1, 2).reshape(-1, C), ow).view(B, T, C)
                 wide = F.gelu(torch.addmm(fcb, norm(x, ln2w, ln2b).view(-1, C), fcw), approximate="tanh")
                 x = x + torch.addmm(pb, wide, pw).view(B, T, C)
