@@ -4,9 +4,8 @@ from the file that training_steps writes, computes in float64 by its own operati
 Usage: judge_training.py TRAINING_STEPS [DEVICE]
 
   judge_training.py TRAINING_STEPS curves [--seeds 3] [--steps 300] [--precisions f32,bf16,fp8,fp8-block] [--device cpu]
-trains a small GPT-2 on a text beside it, from the same parameters and on the same batches, both in f32, bf16 and, on our side alone, in 8
-bits. f32 must have the same loss at each of the first 50 steps; narrow products must end where f32 does, as near as seeds are to one
-another.
+trains a small GPT-2 on a text beside it, from the same parameters and on the same batches, in f32, in bf16 and in 8 bits, which PyTorch is taught here. f32 must
+have the same loss at each of the first 50 steps; narrow products must end where f32 does, as near as seeds are to one another.
 
 Bounds: results of f32 are rounded at each of about 60 operations behind one another, so that they are within some hundreds of
 f32's units of the largest magnitude of the tensor; over the steps errors add up, and the optimizer's own arithmetic with them."""
@@ -84,7 +83,7 @@ def llama_logits_of(p, tokens):
     return rms_norm(x, p["model.norm.weight"]) @ p["lm_head.weight"].T
 
 
-def logits_of(p, tokens, heads=HEADS):
+def logits_of(p, tokens, heads=HEADS, product=torch.matmul):
     if "lm_head.weight" in p:
         return llama_logits_of(p, tokens)
     batch, length = tokens.shape
@@ -94,14 +93,14 @@ def logits_of(p, tokens, heads=HEADS):
     layers = 1 + max(int(name.split(".")[1]) for name in p if name.startswith("h."))
     for i in range(layers):
         at = f"h.{i}."
-        qkv = norm(x, p, at + "ln_1") @ p[at + "attn.c_attn.weight"] + p[at + "attn.c_attn.bias"]
+        qkv = product(norm(x, p, at + "ln_1"), p[at + "attn.c_attn.weight"]) + p[at + "attn.c_attn.bias"]
         q, k, v = (t.view(batch, length, heads, width // heads).transpose(1, 2) for t in qkv.split(width, 2))
         scores = (q @ k.transpose(2, 3) / math.sqrt(width // heads)).masked_fill(unseen, -math.inf)
         y = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width)
-        x = x + y @ p[at + "attn.c_proj.weight"] + p[at + "attn.c_proj.bias"]
-        h = norm(x, p, at + "ln_2") @ p[at + "mlp.c_fc.weight"] + p[at + "mlp.c_fc.bias"]
+        x = x + product(y, p[at + "attn.c_proj.weight"]) + p[at + "attn.c_proj.bias"]
+        h = product(norm(x, p, at + "ln_2"), p[at + "mlp.c_fc.weight"]) + p[at + "mlp.c_fc.bias"]
         h = 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h ** 3)))
-        x = x + h @ p[at + "mlp.c_proj.weight"] + p[at + "mlp.c_proj.bias"]
+        x = x + product(h, p[at + "mlp.c_proj.weight"]) + p[at + "mlp.c_proj.bias"]
     return norm(x, p, "ln_f") @ p["wte.weight"].T
 
 
@@ -162,8 +161,46 @@ EQUAL_STEPS, EQUAL = 50, 1e-4  # of f32
 END = 20  # steps whose mean loss is where a training ends
 
 
+def eight_bits(x, dtype, rows, columns):
+    """The matrix as a product in 8 bits reads it: rounded behind a scale for each block of so many rows and columns; 0: all."""
+    down, across = rows or x.shape[0], columns or x.shape[1]
+    filled = torch.nn.functional.pad(x.float(), (0, -x.shape[1] % across, 0, -x.shape[0] % down))
+    blocks = filled.view(filled.shape[0] // down, down, filled.shape[1] // across, across)
+    scale = blocks.abs().amax((1, 3), keepdim=True).clamp(min=2.0 ** -100) / torch.finfo(dtype).max
+    return ((blocks / scale).to(dtype).float() * scale).view(filled.shape)[:x.shape[0], :x.shape[1]]
+
+
+def product_in_8_bits(precision):
+    """x w whose three products, forward and of the gradient, are of 8-bit floats as CompileOptions::precision says."""
+    e4m3, e5m2 = torch.float8_e4m3fn, torch.float8_e5m2
+    if precision == "fp8":
+        of_x = of_xt = of_w = lambda t: eight_bits(t, e4m3, 0, 0)
+        of_dy = of_dy_of_dw = lambda t: eight_bits(t, e5m2, 0, 0)
+    else:
+        of_x = of_dy = lambda t: eight_bits(t, e4m3, 1, 128)
+        of_xt = of_x
+        of_w = of_dy_of_dw = lambda t: eight_bits(t, e4m3, 128, 128)
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            with torch.autocast("cpu", enabled=False):
+                return (of_x(x.flatten(0, -2)) @ of_w(w)).view(*x.shape[:-1], w.shape[1])
+
+        @staticmethod
+        def backward(ctx, dy):
+            x, w = ctx.saved_tensors
+            dy, rows = dy.flatten(0, -2), x.flatten(0, -2)
+            with torch.autocast("cpu", enabled=False):
+                return (of_dy(dy) @ of_w(w).T).view(x.shape), of_xt(rows.T) @ of_dy_of_dw(dy)
+
+    return Product.apply
+
+
 def curve(tensors, precision):
-    """The losses of PyTorch's own training, in f32 or under autocast."""
+    """The losses of PyTorch's own training, in f32 or under autocast, and with products of weights in 8 bits."""
+    product = product_in_8_bits(precision) if precision.startswith("fp8") else torch.matmul
     p = {n: t.clone().requires_grad_() for n, t in part(tensors, "model.").items()}
     matrices = [t for t in p.values() if t.dim() > 1]
     groups = [{"params": matrices}, {"params": [t for t in p.values() if t.dim() < 2], "weight_decay": 0.0}]
@@ -173,8 +210,8 @@ def curve(tensors, precision):
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
-            logits = logits_of(p, tokens, CURVE_HEADS)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision != "f32"):
+            logits = logits_of(p, tokens, CURVE_HEADS, product)
         loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
         loss.backward()
         torch.nn.utils.clip_grad_norm_(list(p.values()), 1.0)
@@ -198,9 +235,6 @@ def judge_curves(program, seeds, steps, precisions, device, text):
                 tensors = load(path)
             ours = tensors["losses"]
             ends["ours", precision, seed] = end_of(ours)
-            if precision not in ("f32", "bf16"):
-                print(f"seed {seed} {precision}: ours ends at {end_of(ours):.4f}", flush=True)
-                continue
             torchs = curve(tensors, precision)
             ends["torch", precision, seed] = end_of(torchs)
             apart = (ours - torchs).abs()
