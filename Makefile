@@ -71,9 +71,11 @@ ubsan: asan
 tsan: ## the unit tests under Clang's thread sanitizer
 	@scripts/setup.sh build test clang
 	@cmake --preset tsan >/dev/null
-	@$(PHASE) "build, tsan" cmake --build build-tsan -j $(JOBS) --target unit_tests test_compile
+	@$(PHASE) "build, tsan" cmake --build build-tsan -j $(JOBS) --target unit_tests test_compile test_training tw
 	@OPENBLAS_NUM_THREADS=1 $(PHASE) "tests, tsan" $(CTEST) --test-dir build-tsan -L unit  # its threads are not instrumented
 	@$(PHASE) "compiled functions, tsan" build-tsan/test_compile --gtest_brief=1 --gtest_filter='*Threads*:*Contexts*:*DynamicRanges*'
+	@$(PHASE) "checkpoints, tsan" build-tsan/test_training --gtest_brief=1 --gtest_filter='Checkpoint*'
+	@$(PHASE) "interrupted trainings, tsan" tests/training/kills.py build-tsan/tw --kills 3 --steps 4 --signal SIGINT
 
 lint: build/compile_commands.json ## clang-format, clang-tidy and the checks of the text over what changed since it was clean
 	@scripts/setup.sh lint

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills `tw train` at random moments (SIGKILL), half of them while a checkpoint is being written, goes on with
+"""Kills `tw train` at random moments (SIGKILL, or Ctrl-C's SIGINT), half of them while a checkpoint is being written, goes on with
 --resume, and holds what comes out in the end against a training that nobody interrupted: the same bytes of the
 last checkpoint, the same log, nothing lost on the way.
 
@@ -13,6 +13,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ class Trainings:
         self.steps = arguments.steps
         self.random = random.Random(arguments.seed)
         self.longest_s = arguments.longest
+        self.signal = signal.Signals[arguments.signal]
         data = arguments.data or folder / "text.txt"
         if not arguments.data:
             data.write_text(text())
@@ -68,7 +70,7 @@ class Trainings:
             left = unfinished(run)
             process = subprocess.Popen(self.command(run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             if self.kills < kills and self.moment(process, run, left):
-                process.kill()
+                process.send_signal(self.signal)
                 self.kills += 1
                 if not run.exists() or not (run / "manifest").exists():
                     self.before_first += 1
@@ -78,7 +80,7 @@ class Trainings:
             self.lost += [line for line in said.splitlines() if "lost" in line]
             if process.returncode == 0:
                 return
-            if process.returncode != -9:
+            if process.returncode != -self.signal and not (self.signal == signal.SIGINT and process.returncode == 130):
                 sys.exit(f"`{' '.join(map(str, process.args))}` ended with {process.returncode}:\n{said}")
 
     # What differs between a training that was killed and the one that was not; empty where nothing does.
@@ -100,6 +102,7 @@ def main():
     parser.add_argument("--steps", type=int, default=48)
     parser.add_argument("--longest", type=float, default=4, help="seconds that a process lives, at most")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--signal", choices=["SIGKILL", "SIGINT"], default="SIGKILL")
     parser.add_argument("--data", type=pathlib.Path, help="a text; without, a short one of its own")
     arguments = parser.parse_args()
     arguments.tw = os.path.abspath(arguments.tw)
