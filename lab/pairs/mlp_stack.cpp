@@ -44,6 +44,7 @@ std::vector<InputSpec> mlp_inputs(const MlpSizes& s) {
 std::vector<OutputSpec> like_weights(const MlpSizes& s, const std::string& prefix,
                                      const ToleranceRule& rule) {
   std::vector<OutputSpec> out;
+  out.reserve(static_cast<std::size_t>(2 * s.layers));
   for (Index w = 0; w < 2 * s.layers; ++w)
     out.push_back({prefix + name_of(w), DType::f32, shape_of(s, w), rule});
   return out;
@@ -134,7 +135,8 @@ HostArrays host_mlp_gradient(const HostArrays& in, const MlpSizes& s, const Fact
   for (Index l = 0; l < s.layers; ++l) {
     const HostArray &w1 = in[static_cast<std::size_t>(2 + 2 * l)],
                     &w2 = in[static_cast<std::size_t>(3 + 2 * l)];
-    HostArray z = product({xs.back(), s.rows, s.width}, {w1, s.width, s.hidden}), slope = z;
+    HostArray z = product({xs.back(), s.rows, s.width}, {w1, s.width, s.hidden});
+    HostArray slope(z.size());
     for (std::size_t i = 0; i < z.size(); ++i) std::tie(z[i], slope[i]) = gelu_and_slope(z[i]);
     rounding.move(z, plain), rounding.move(slope, plain);
     HostArray y = product({z, s.rows, s.hidden}, {w2, s.hidden, s.width});

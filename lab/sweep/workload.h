@@ -44,7 +44,8 @@ struct SweepInstance {
   lab::PairInstance instance;
   std::shared_ptr<Judgement> judgement;  // known once it was verified
 };
-// Its references are a peer's where there is one, else the oracle's where that can (pairs/truth.h), else nobody's.
+// Its references are a peer's where there is one, else the oracle's where that can (pairs/truth.h), else
+// nobody's.
 Result<SweepInstance> make_instance(const DrawnWork& work, lab::LabDevice& device);
 
 }  // namespace tilewright::sweep
