@@ -1,6 +1,7 @@
 // The stack, its gradient in plain loops, and its knobs.
 #include "pairs/mlp_stack.h"
 
+#include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/gradient.h>
 
 #include <fmt/format.h>
