@@ -73,7 +73,7 @@ Pair activation_checkpointing_pair() {
           .knobs = std::move(knobs),
           .make = make_activation_checkpointing,
           .tiny = {{"rows=300", "width=24", "hidden=100", "layers=4", "budget=1", "precision=f32,bf16"}},
-          .suites = {{"quick", {"rows=512", "width=256", "hidden=1024", "layers=4", "budget=36"}}}};
+          .suites = {{"quick", {"rows=256", "width=256", "hidden=1024", "layers=4", "budget=27"}}}};
 }
 
 }  // namespace tilewright::lab

@@ -108,7 +108,7 @@ Pair gradient_accumulation_pair() {
           .knobs = std::move(knobs),
           .make = make_gradient_accumulation,
           .tiny = {{"rows=36", "width=20", "hidden=50", "layers=2", "parts=3", "precision=f32,bf16"}},
-          .suites = {{"quick", {"rows=512", "width=256", "hidden=1024", "layers=2"}}}};
+          .suites = {{"quick", {"rows=256", "width=256", "hidden=1024", "layers=1"}}}};
 }
 
 }  // namespace tilewright::lab
