@@ -288,7 +288,8 @@ class EmulatedProgram final : public backends::Program {
 // What is proved is what the text means; it runs for a hundredth of what optimising it would take.
 const cpu::CompileOptions& compile_options() {
   static const cpu::CompileOptions options = [] {
-    cpu::CompileOptions all{.target = cpu::host_target(cpu::Isa::avx2), .effort = cpu::Effort::none};
+    cpu::CompileOptions all{
+        .target = cpu::host_target(cpu::Isa::avx2), .effort = cpu::Effort::none, .show_unwritten = true};
     all.headers.push_back({"builtins.h", std::string(embedded::cuda_emulation_builtins)});
     for (const cuda::DeviceHeader& h : cuda::device_headers()) {
       const std::string_view name = h.name;

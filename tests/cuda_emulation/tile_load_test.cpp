@@ -1,6 +1,11 @@
 // Tiles that a product's epilogue loads: by the threads, or by the copy engine to the stages of results.
 #include "cuda_emulation/dot_check.h"
 
+#include "cuda_emulation/kernel_expect.h"
+#include "ir/text.h"
+#include "ops/ops.h"
+#include "passes/pipeline.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -123,6 +128,45 @@ TEST_F(EmulatedDot, WhatTheCopyEngineCannotReadIsLoadedAsItIs) {
   const MatmulKernel apart{.m = 128, .n = 130, .k = 64, .b_by_columns = true, .beside = 1},
       wide{.m = 128, .n = 128, .k = 64, .beside = 1, .beside_type = DType::f64};
   for (const MatmulKernel& m : {apart, wide}) check(m, wgmma(256, 2));
+}
+
+// A tile that the copy engine brought is read once more behind the pieces, for what a whole row decides.
+TEST(TileLoads, OfTheCopyEngineAreKeptForLaterLoops) {
+  const auto graph = ir::parse(
+      R"(graph @main(%x: f16[351,128], %a: f16[351,256], %w: f16[256,128]) -> (f16[351,128], f32[351], f32[351]) {
+  %3 = matmul %a, %w : f16[351,128]
+  %4 = cast %3 {dtype=f32} : f32[351,128]
+  %5 = cast %x {dtype=f32} : f32[351,128]
+  %6 = mul %4, %5 : f32[351,128]
+  %7 = sum %6 {axes=[1]} : f32[351]
+  %8 = reshape %7 {shape=[351,1]} : f32[351,1]
+  %9 = expand %8 {shape=[351,128]} : f32[351,128]
+  %10 = mul %5, %9 : f32[351,128]
+  %11 = add %4, %10 : f32[351,128]
+  %12 = sum %11 {axes=[1]} : f32[351]
+  return %3, %7, %12
+}
+)",
+      ops::all_ops());
+  ASSERT_TRUE(graph);
+  const auto backend = open_emulated_cuda("sm_90a").value();
+  tile::Target target = backend->target();
+  target.units = 2;
+  target.launch_s = 0;
+  target.predicted_us = nullptr;
+  const passes::Compiled compiled = passes::run_pipeline(*graph, target);
+  int kept = 0;
+  for (const tile::Kernel& kernel : compiled.plan.kernels)
+    for (const backends::Candidate& c : backend->candidates(kernel)) {
+      if (!c.refusal.empty()) continue;
+      SCOPED_TRACE(to_string(c.schedule));
+      const std::string text = backend->print(kernel, c.schedule).value().text;
+      const bool is_fetched = text.find("get(store_stages") != std::string::npos;
+      if (!is_fetched || kept > 2) continue;
+      ++kept;
+      expect_right(*backend, kernel, c.schedule);
+    }
+  EXPECT_GT(kept, 0);
 }
 
 }  // namespace

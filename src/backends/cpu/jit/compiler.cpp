@@ -103,6 +103,7 @@ std::vector<std::string> frontend_arguments(const CompileOptions& options) {
   arguments.push_back(fmt::format("-mprefer-vector-width={}", 8 * options.target.vector_bytes));
   arguments.push_back(options.effort == Effort::none ? "-O0" : "-O3");
   arguments.push_back("-disable-llvm-passes");  // ours follow: see passes_of
+  if (options.show_unwritten) arguments.push_back("-ftrivial-auto-var-init=pattern");
   if (options.instantiate) arguments.push_back("-fpch-instantiate-templates");
   arguments.push_back("-ffp-contract=off");  // only what the text writes as an fma is one
   if (options.precompiled != nullptr) arguments.insert(arguments.end(), {"-include-pch", kPrecompiledPath});

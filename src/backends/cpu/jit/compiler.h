@@ -33,6 +33,8 @@ struct CompileOptions {
   // precompile() instantiates the templates that the text uses, which each source did else.
   bool instantiate = false;
   Effort effort = Effort::kernel;
+  // Variables that are read before they are written hold a pattern, floats a NaN, instead of what was there.
+  bool show_unwritten = false;
   // What the source is called in messages before its first #line.
   std::string source_name = "kernel.cpp";
 };

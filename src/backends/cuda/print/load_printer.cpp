@@ -133,8 +133,12 @@ void LoadPrinter::print_fetched_rows(PrintedLoop& loop) {
     const int param = loop.plan->body[i].op->param;
     const DType dtype = kernel_.views[static_cast<std::size_t>(param)].dtype;
     Registers& r = loop.arrays[i];
-    r = {out_.local(names_.stem(param) + "_in"), loop.layout, dtype, dtype};
-    out_.write(registers_.declaration(r));
+    if (analysis_.keeps_load(loop, i)) {
+      r = registers_.buffer(loop.plan->body[i].value);
+    } else {
+      r = {out_.local(names_.stem(param) + "_in"), loop.layout, dtype, dtype};
+      out_.write(registers_.declaration(r));
+    }
     out_.unrolled("quad", quads);
     out_.line("const int c = {};", ((panel * quads + quad) * Index{kQuad}).str());
     out_.line("get(store_stages.piece({}), half, {}, &{});", place, (quad * Index{kQuad}).str(),
