@@ -97,7 +97,7 @@ constexpr ir::Op kMul = checked({.name = "mul",
                                  .doc = "a * b; integers wrap around.",
                                  .infer = arithmetic_operands,
                                  .eval = map_numbers([](auto a, auto b) { return modular(a) * modular(b); }),
-                                 // Of a square one term, not two that are equal: twice a number is exact.
+                                 // A square has one term, not two that are equal: twice a number is exact.
                                  .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
                                    if (x[0].id == x[1].id) return {g * x[0] * 2.0, std::nullopt};
                                    return {g * x[1], g * x[0]};

@@ -106,7 +106,7 @@ Result<PairInstance> make_train_step_gpt2(const Knobs& knobs, LabDevice& device)
   const NamedTensors parameters = named_tensors(nn::make_gpt2(*device.context, c));
   double count = 0;
   for (const NamedTensor& p : parameters) count += static_cast<double>(p.tensor.size());
-  // Of a gradient of norm 16: those of biases are far above the mean, and their squares err, in 8 bits, by a
+  // The gradient has norm 16: those of biases are far above the mean, and their squares err, in 8 bits, by a
   // good part of themselves.
   const double slope = 16 * kGpt2Adam.norm / std::sqrt(count);
   for (const char* of : {"", "m ", "v "})

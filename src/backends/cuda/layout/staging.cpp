@@ -84,7 +84,7 @@ class StagedLoadFinder {
     const Access access(input_.kernel, input_.ranges, *in.op);
     const int axis = static_cast<int>(in.axes.size()) - 1;
     const auto element = static_cast<Index>(size_bytes(access.view().dtype));
-    // Of a longer vector each copy is half of a sector, which memory's cache sends twice.
+    // Each copy of a longer vector is half of a sector, which memory's cache sends twice.
     if (!access.contiguous(axis) || f.vector * element != kSlotBytes) return false;
     if (f.shifted) return layouts_.shifted->aligned.count(in.op) > 0 && starts_allow(access, axis, f);
     if (!f.whole_vectors()) return false;
