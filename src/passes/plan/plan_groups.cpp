@@ -225,15 +225,28 @@ class PlanWriter {
       rename_nodes(same.lowered, same.form.nodes, form.nodes);
       return same;
     }
-    const auto ahead = planned_.find(form.key);
-    auto plan = ahead != planned_.end()
-                    ? std::variant<PlannedGroup, Refusal>(std::move(ahead->second))
-                    : plans_->plan(graph_, form, g, {.name = kernel_name(g), .variants = options_.variants});
+    auto plan = planned(form, g);
     if (const auto* refusal = std::get_if<Refusal>(&plan)) return *refusal;
-    if (ahead != planned_.end()) name_kernels(std::get<PlannedGroup>(plan), kernel_name(g));
     auto& [cost, lowered] = std::get<PlannedGroup>(plan);
     const Hash128 key = form.key;
     return written_.emplace(key, Written{std::move(form), std::move(lowered), cost}).first->second;
+  }
+
+  // What was planned ahead of the groups of a form, in the numbers of one of them.
+  struct PlannedAhead {
+    std::vector<NodeId> nodes;
+    PlannedGroup plan;
+  };
+  // A group's kernels by its own names: those of the group of its form that was planned ahead, or new ones.
+  std::variant<PlannedGroup, Refusal> planned(const GroupForm& form, const Group& g) {
+    const auto ahead = planned_.find(form.key);
+    if (ahead == planned_.end())
+      return plans_->plan(graph_, form, g, {.name = kernel_name(g), .variants = options_.variants});
+    PlannedGroup plan = std::move(ahead->second.plan);
+    rename_nodes(plan.lowered, ahead->second.nodes, form.nodes);
+    name_kernels(plan, kernel_name(g));
+    planned_.erase(ahead);
+    return plan;
   }
 
   // The kernels of a large program's groups, one group of each form, on the cores that this process may use.
@@ -248,18 +261,20 @@ class PlanWriter {
         different.push_back({std::move(form), &g});
     }
     if (different.size() < kFewForms) return;
-    std::vector<std::optional<PlannedGroup>> planned(different.size());
+    std::vector<std::optional<PlannedGroup>> plans(different.size());
     side_by_side(different.size(), kFewForms, [&](std::size_t i) {
       try {
         const auto& [form, group] = different[i];
         auto plan = plans_->plan(graph_, form, *group, {.name = std::string(kUnnamed)});
-        if (auto* made = std::get_if<PlannedGroup>(&plan)) planned[i] = std::move(*made);
+        if (auto* made = std::get_if<PlannedGroup>(&plan)) plans[i] = std::move(*made);
       } catch (const Error&) {
-        planned[i] = std::nullopt;  // it is met again where the group is added
+        plans[i] = std::nullopt;  // it is met again where the group is added
       }
     });
     for (std::size_t i = 0; i < different.size(); ++i)
-      if (planned[i]) planned_.emplace(different[i].first.key, *std::move(planned[i]));
+      if (plans[i])
+        planned_.emplace(different[i].first.key,
+                         PlannedAhead{std::move(different[i].first.nodes), *std::move(plans[i])});
   }
 
   // Adds a group's kernels to the plan, or returns why it cannot, with nothing added.
@@ -327,7 +342,7 @@ class PlanWriter {
   std::shared_ptr<GroupPlans> plans_;
   GroupForms forms_{graph_};
   std::unordered_map<Hash128, Written> written_;       // by form
-  std::unordered_map<Hash128, PlannedGroup> planned_;  // by form, made ahead
+  std::unordered_map<Hash128, PlannedAhead> planned_;  // by form
   std::set<NodeId> in_place_;                          // values whose parts all do
 };
 
