@@ -65,6 +65,7 @@ double thread_ms() {
 
 std::vector<Program> programs(const std::vector<std::string>& files) {
   std::vector<Program> out;
+  out.reserve(files.size());
   for (const std::string& file : files)
     out.push_back({file, [&file] {
                      auto graph = ir::parse(text_of(file), ops::all_ops());
