@@ -58,6 +58,9 @@ TEST(ShiftedRows, OfEveryLengthAreRight) {
       expect_shifted(*backend, DType::bf16, {rows, length}, program, seen);
     }
   expect_shifted(*backend, DType::f16, {3, 4099}, programs[1], seen);
+  const Program flipped{"flipped rows",
+                        [](const ir::Value& x) { return ops::softmax(ops::flip(x, {0}), -1); }};
+  expect_shifted(*backend, DType::bf16, {9, 1549}, flipped, seen);
   EXPECT_GE(seen.rows, 40);
   EXPECT_GE(seen.loads, 15);
 }

@@ -5,6 +5,8 @@
 #include "backends/cuda/layout/layout.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <tuple>
 
 namespace tilewright::cuda {
@@ -46,7 +48,9 @@ class ShiftedRowFinder {
                            return a.bytes < b.bytes;
                          })->bytes);
     row.vector = input_.limit_bytes / row.narrowest_bytes;
-    if (row.narrowest_bytes > kNarrow || row.vector < kLeastVector) return std::nullopt;
+    if (row.narrowest_bytes > kNarrow || row.vector < kLeastVector ||
+        !std::has_single_bit(static_cast<std::uint64_t>(row.vector)))
+      return std::nullopt;
     return alike(row) ? std::optional(std::move(row)) : std::nullopt;
   }
 

@@ -187,8 +187,9 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
 }
 
 void LoadPrinter::print_shift(const Access& access, const std::string& name) {
-  const IndexText shift = expressions_.base_offset(access) % IndexText(layouts_.shifted->vector);
-  out_.line("const int {} = int({});", name, shift.str());
+  // The bits of a negative place, in a view that is flipped, count from below as well; a remainder does not.
+  out_.line("const int {} = int(({}) & {});", name, expressions_.base_offset(access).str(),
+            layouts_.shifted->vector - 1);
 }
 
 // A vector of a row that begins anywhere. What stands beside the row in its first and its last vector is
