@@ -206,4 +206,13 @@ Knob mlp_precision_knob(std::vector<std::string> choices) {
           .choices = {choices.begin(), choices.end()}};
 }
 
+std::vector<Reference> mlp_references(const HostArrays& in, const MlpSizes& sizes,
+                                      const std::string& precision, const std::vector<OutputSpec>& outputs,
+                                      ThreadPool& pool) {
+  const auto run = [&](RandomRounding& rounding) {
+    return host_mlp_gradient(in, sizes, factor_rounding(factors_of(precision)), rounding, pool);
+  };
+  return references(spread_of(run, kMlpRuns), outputs);
+}
+
 }  // namespace tilewright::lab

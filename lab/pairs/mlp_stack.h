@@ -46,6 +46,10 @@ std::vector<Knob> mlp_knobs(const MlpSizes& cpu, const MlpSizes& cuda);
 MlpSizes mlp_sizes(const Knobs& knobs);
 // What of a precision's name a cost counts products in: f32, bf16 or f16.
 DType factors_of(const std::string& precision);
+// The gradient that products of this precision may give, from runs that round at random.
+std::vector<Reference> mlp_references(const HostArrays& in, const MlpSizes& sizes,
+                                      const std::string& precision, const std::vector<OutputSpec>& outputs,
+                                      ThreadPool& pool);
 Knob mlp_precision_knob(std::vector<std::string> choices);
 
 }  // namespace tilewright::lab

@@ -49,10 +49,7 @@ Result<PairInstance> make_activation_checkpointing(const Knobs& knobs, LabDevice
               {.name = "memory_budget", .function = w.function, .options = within}};
   w.peer_parameters = {{"precision", precision}};
   w.reference = [s, precision, outputs = w.outputs](const HostArrays& in, ThreadPool& pool) {
-    const auto run = [&](RandomRounding& rounding) {
-      return host_mlp_gradient(in, s, factor_rounding(factors_of(precision)), rounding, pool);
-    };
-    return references(spread_of(run, kMlpRuns), outputs);
+    return mlp_references(in, s, precision, outputs, pool);
   };
   return make_instance(std::move(w), device);
 }

@@ -87,10 +87,7 @@ Result<PairInstance> make_gradient_accumulation(const Knobs& knobs, LabDevice& d
       {.name = "a call a part", .function = by_calls(parts, gradients.size(), w.options), .options = {}}};
   w.peer_parameters = {{"parts", fmt::format("{}", parts)}, {"precision", precision}};
   w.reference = [s, precision, outputs = w.outputs](const HostArrays& in, ThreadPool& pool) {
-    const auto run = [&](RandomRounding& rounding) {
-      return host_mlp_gradient(in, s, factor_rounding(factors_of(precision)), rounding, pool);
-    };
-    return references(spread_of(run, kMlpRuns), outputs);
+    return mlp_references(in, s, precision, outputs, pool);
   };
   return make_instance(std::move(w), device);
 }
