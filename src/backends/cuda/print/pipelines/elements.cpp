@@ -68,7 +68,7 @@ void PersistentRows::print_fetch(PrintedLoop& loop, const Instr& in) {
   std::swap(out_, here);
   for (int d = 0; d < access.rank(); ++d) foresight_.print(access.start(d));
   if (loop.frame.shifted && !fetches_shift_) k_.elements().loads().print_shift(access, loop.shift);
-  fetches_shift_ = loop.frame.shifted;
+  fetches_shift_ = fetches_shift_ || loop.frame.shifted;
   const Bounds b = k_.elements().loads().print_bounds(loop, in, access);
   const Address a = k_.elements().loads().print_address(loop, in, access);
   const Registers r{s.name, loop.layout, access.view().dtype, access.view().dtype, true};
