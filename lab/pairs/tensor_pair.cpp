@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "pairs/lab_device.h"
+#include "pairs/truth.h"
 #include "tensor/storage.h"
 
 namespace tilewright::lab {
@@ -199,7 +200,9 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   instance.unit = w.unit;
   instance.outputs = w.outputs;
   instance.reference = [shared](std::int64_t iteration) {
-    return shared->workload.reference(shared->inputs.host(iteration, shared->pool), shared->pool);
+    const TensorWorkload& work = shared->workload;
+    return work.reference ? work.reference(shared->inputs.host(iteration, shared->pool), shared->pool)
+                          : unknown(work.outputs);
   };
   if (w.peer_truth && device.peers) {
     auto truth = device.peers->truth(for_peers(shared), w.truth_storage);

@@ -50,7 +50,8 @@ struct TensorWorkload {
   std::vector<std::pair<std::string, std::string>> peer_parameters = {};  // as PeerWorkload::parameters
   std::string peer_source = {};                                           // as PeerWorkload::source
   std::string no_peers = {};                                              // why peers cannot do it
-  // One Reference per output, in float64, by plain loops; or `peer_truth`.
+  // One Reference per output, in float64, by plain loops; or `peer_truth`. None: nothing is known of the
+  // outputs, which must be written and finite.
   std::function<std::vector<Reference>(const HostArrays& inputs, ThreadPool& pool)> reference;
   // Instead, where peers are wanted and have a program: what Peers::truth() of this type gives becomes the
   // references.

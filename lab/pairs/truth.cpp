@@ -77,8 +77,8 @@ std::vector<Reference> unknown(const std::vector<OutputSpec>& outputs) {
   std::vector<Reference> all;
   all.reserve(outputs.size());
   for (const OutputSpec& output : outputs)
-    all.push_back({.values = std::vector<double>(static_cast<std::size_t>(output.shape.size())),
-                   .known = {.length = std::max(Index{1}, output.shape.size()), .rows = {false}}});
+    all.push_back(
+        {.values = {}, .known = {.length = std::max(Index{1}, output.shape.size()), .rows = {false}}});
   return all;
 }
 

@@ -166,13 +166,12 @@ Result<SweepInstance> make_instance(const DrawnWork& work, lab::LabDevice& devic
     judgement->by = "torch in float64";
     return lab::references(std::move(*truth), outputs);
   };
-  const bool known = lab::oracle_can(work.traced.graph);
-  w.reference = [graph = work.traced.graph, outputs = w.outputs, judgement, known](
-                    const lab::HostArrays& inputs, ThreadPool&) {
-    if (!known) return lab::unknown(outputs);
-    judgement->by = "oracle";
-    return lab::references(lab::by_oracle(graph, inputs), outputs);
-  };
+  if (lab::oracle_can(work.traced.graph))
+    w.reference = [graph = work.traced.graph, outputs = w.outputs, judgement](const lab::HostArrays& inputs,
+                                                                              ThreadPool&) {
+      judgement->by = "oracle";
+      return lab::references(lab::by_oracle(graph, inputs), outputs);
+    };
   auto instance = lab::make_instance(std::move(w), device);
   if (!instance) return instance.error();
   return SweepInstance{std::move(*instance), judgement};

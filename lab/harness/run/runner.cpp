@@ -245,7 +245,11 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
   result.work = {instance.target, instance.device, instance.shape,
                  instance.dtype,  instance.work,   instance.sweep};
   std::vector<Verification> verifications =
-      verify(instance, options.seed, {options.rounds, options.progress});
+      verify(instance, options.seed, {options.rounds, options.progress, options.timing.stop});
+  if (options.timing.stop && options.timing.stop()) {
+    result.interrupted = true;
+    return result;
+  }
   for (std::size_t c = 0; c < instance.contenders.size(); ++c) {
     result.rows.push_back(empty_row(instance, instance.contenders[c]));
     set_verification(result.rows.back(), instance.contenders[c], verifications[c]);
@@ -294,7 +298,7 @@ RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOption
         instance ? run_instance(*instance, device, options) : unavailable(job, device, instance.error());
     run.rows.insert(run.rows.end(), result.rows.begin(), result.rows.end());
     work.resize(run.rows.size(), result.work.work);
-    if (instance) run.environment.work.push_back(result.work);
+    if (instance && !result.rows.empty()) run.environment.work.push_back(result.work);
     run.environment.frame_us = std::max(run.environment.frame_us, result.frame_us);
     run.environment.interrupted = run.environment.interrupted || result.interrupted;
     if (events.done) events.done(job, result);

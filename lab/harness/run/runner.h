@@ -20,7 +20,9 @@ struct RunOptions {
 };
 
 struct InstanceResult {
-  std::vector<Row> rows;  // one per contender, the baseline first; then the best of each family
+  // One per contender, the baseline first; then the best of each family. None: interrupted before any was
+  // timed.
+  std::vector<Row> rows;
   WorkEntry work;
   double frame_us = 0;  // the harness's share of an iteration, the largest among the contenders
   bool interrupted = false;
@@ -37,8 +39,9 @@ struct RunEvents {
 };
 
 // Makes and runs every job, telling `events`. A job that the
-// device cannot do becomes one row, UNAVAILABLE or NO MEMORY, with the reason. Stops after the current
-// instance when options.timing.stop says so, and keeps what was measured.
+// device cannot do becomes one row, UNAVAILABLE or NO MEMORY, with the reason. When options.timing.stop says
+// so, an instance that is being verified is left out, one that is being timed is kept as far as it came, and
+// the run ends.
 RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOptions& options,
                    Environment environment, const RunEvents& events = {});
 

@@ -250,10 +250,19 @@ TEST(RunInstance, ComputeBoundWorkIsRatedInFlops) {
 TEST(RunInstance, StoppedBeforeItsFirstSampleARowIsUntimed) {
   Stage stage;
   stage.add("eager", 40);
-  stage.options.timing.stop = [] { return true; };
+  int asked = 0;
+  const int of_verification = stage.options.rounds + 1;  // ahead of the contender in each round, and behind
+  stage.options.timing.stop = [&] { return asked++ >= of_verification; };
   const Row row = stage.rows()[0];
   EXPECT_EQ(row.verdict, Verdict::untimed);
   EXPECT_TRUE(row.verified);
+}
+
+TEST(RunInstance, StoppedWhileItIsVerifiedItHasNoRows) {
+  Stage stage;
+  stage.add("eager", 40);
+  stage.options.timing.stop = [] { return true; };
+  EXPECT_TRUE(stage.rows().empty());
 }
 
 TEST(RunJobs, KeepsGoingPastWhatADeviceCannotDoAndStopsWhenAsked) {

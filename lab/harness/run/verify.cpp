@@ -135,6 +135,10 @@ std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, con
     Result<std::uint64_t> before = std::uint64_t{0};
     for (std::size_t c = 0; c < all.size(); ++c) {
       if (!instance.contenders[c].unavailable.empty() || !all[c].verified) continue;
+      if (options.stop && options.stop()) {
+        fail(all[c], "interrupted");
+        continue;
+      }
       if (!inputs_intact) {  // the round begins, or the last contender spoilt the inputs for the next
         if (Status s = instance.refresh_inputs(seed + static_cast<std::uint64_t>(round)); !s) {
           fail(all[c], "the inputs cannot be made: " + s.error().message);

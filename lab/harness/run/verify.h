@@ -30,6 +30,7 @@ using Progress = std::function<void(std::string_view what)>;
 struct VerifyOptions {
   int rounds = 2;  // 1: NaN poison alone
   Progress progress = {};
+  std::function<bool()> stop = {};  // asked ahead of each contender: when true, the others are not verified
 };
 std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed,
                                  const VerifyOptions& options = {});

@@ -41,6 +41,32 @@ TEST(Verify, ACorrectContenderIsVerified) {
   EXPECT_TRUE(verdict_after_timing(synthetic::right).verified);
 }
 
+TEST(Verify, AnInterruptEndsItAheadOfTheNextContender) {
+  auto [instance, memory] = synthetic::instance(1000, 2);
+  synthetic::add(instance, memory, "first", synthetic::right);
+  synthetic::add(instance, memory, "second", synthetic::right);
+  int asked = 0;
+  const auto all = verify(instance, 1, {.rounds = 1, .stop = [&] { return asked++ > 0; }});
+  EXPECT_TRUE(all[0].verified) << all[0].reason;
+  EXPECT_FALSE(all[1].verified);
+  EXPECT_EQ(all[1].reason, "interrupted");
+}
+
+TEST(Verify, OutputsOfWhichNothingIsKnownMustBeWritten) {
+  const auto verdict = [](Body body) {
+    auto [instance, memory] = synthetic::instance(1000, 2);
+    synthetic::add(instance, memory, "suspect", std::move(body));
+    instance.reference = [](std::int64_t) {
+      return std::vector<Reference>{{.values = {}, .known = {.length = 1000, .rows = {false}}}};
+    };
+    return verify(instance, 1).front();
+  };
+  EXPECT_TRUE(verdict(synthetic::right).verified);
+  const Verification v = verdict([](const Floats&, Floats&, std::int64_t) {});
+  EXPECT_FALSE(v.verified);
+  EXPECT_NE(v.reason.find("1000 never written"), std::string::npos) << v.reason;
+}
+
 TEST(Verify, CatchesZeros) {
   EXPECT_FALSE(verdict_on([](const Floats&, Floats& y, std::int64_t) {
                  std::fill(y.begin(), y.end(), 0.f);

@@ -3,6 +3,7 @@
 // differs.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -112,11 +113,12 @@ struct KnownRows {
   bool at(std::int64_t element) const {
     return rows.empty() || rows[static_cast<std::size_t>(element / length)];
   }
+  bool none() const { return !rows.empty() && std::find(rows.begin(), rows.end(), true) == rows.end(); }
 };
 
 // The float64 truth of one output, row-major.
 struct Reference {
-  std::vector<double> values;
+  std::vector<double> values;  // may be empty where no row is known
   // What the error of each element is relative to where it is larger than the value itself: for a sum Σ|xᵢ|,
   // for a difference |a| + |b|: the scale that cancellation loses. One element: the same for all. Empty: the
   // value alone.
