@@ -43,6 +43,7 @@ struct Target {
   Index shared_bytes = 0;  // memory on chip that the threads of a program share; 0: they have none
   int max_threads = 1;     // per program
   int max_cluster = 1;     // blocks that can share a program's row, or a tile's rows
+  Index memory_bytes = 0;  // that the machine has; 0: not known
   double memory_bytes_per_s = 20e9;
   double cache_bytes_per_s = 200e9;  // last-level cache
   Index cache_bytes = 16 << 20;      // last-level cache

@@ -125,8 +125,8 @@ class Recomputation {
     if (options_.recompute == Recompute::always) return true;
     if (what == ToSave::time) return more_seconds < -input_.target.prediction_error * affected.seconds;
     const double held = affected.stored_bytes / static_cast<double>(options_.pieces);
-    return more_seconds < 0 ||
-           (!input_.target.cache_holds(held) && more_seconds <= (slowest(held) - 1) * affected.seconds);
+    return more_seconds < 0 || (!input_.target.cache_holds(held) &&
+                                more_seconds <= (slowest(held, input_.target) - 1) * affected.seconds);
   }
 
   // False where they stay stored.

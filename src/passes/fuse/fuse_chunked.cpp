@@ -41,13 +41,18 @@ FusedGraph fuse_rows(const RowChunks& rows, const std::shared_ptr<GroupPlans>& p
   return pieces;
 }
 
+struct Columns {
+  FusedGraph fused;
+  bool is_cut = false;
+};
+
 // The graph as it is, or with a large product in chunks of its columns where memory is worth it.
-FusedGraph fuse_columns(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans,
-                        const ChunkOptions& options, Recompute recompute) {
+Columns fuse_columns(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans,
+                     const ChunkOptions& options, Recompute recompute) {
   const tile::Target& target = plans->target();
   FusedGraph whole = fuse_aligned(graph, plans, {.recompute = recompute});
   auto cut = chunk_matmul(whole.graph, options);
-  if (!cut) return whole;
+  if (!cut) return {std::move(whole)};
   FusedGraph chunks =
       fuse_aligned(materialize(simplify(cut->graph), target), plans, {.recompute = recompute});
   const std::set<NodeId> made(cut->made.begin(), cut->made.end());
@@ -63,7 +68,8 @@ FusedGraph fuse_columns(const ir::Graph& graph, const std::shared_ptr<GroupPlans
   }
   const double more = chunks.fusion.seconds - whole.fusion.seconds;
   // Chunks are for what is too large to store: below that they may take no longer than predictions err.
-  const double most = stored < kMany ? 1 + target.prediction_error : slowest(stored);
+  const double enough = 1 + target.prediction_error;
+  const double most = stored < kMany ? enough : std::max(enough, slowest(stored, target));
   const bool worth = more < 0 || (stored > cut->chunk_bytes && more <= (most - 1) * affected);
   FusedGraph& taken = recompute == Recompute::always || worth ? chunks : whole;
   taken.fusion.work = plans->work();
@@ -74,7 +80,7 @@ FusedGraph fuse_columns(const ir::Graph& graph, const std::shared_ptr<GroupPlans
                                                   cut->chunks, cut->chunk_bytes / 1e6)
                                     : "stored",
                   affected * 1e6, (affected + more) * 1e6);
-  return std::move(taken);
+  return {std::move(taken), &taken == &chunks};
 }
 
 }  // namespace
@@ -95,15 +101,18 @@ FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Reco
   // Columns compute the product again for its gradient and keep little of it at once. Rows compute it once:
   // where the time for what they keep is not asked for.
   if (!rows || rows->held_bytes >= kMany || recompute == Recompute::always)
-    return fuse_columns(graph, plans, options, recompute);
+    return fuse_columns(graph, plans, options, recompute).fused;
   std::future<FusedGraph> by_rows =
       std::async(launch_of(graph, *plans), [&] { return fuse_rows(*rows, plans, recompute); });
-  FusedGraph columns = fuse_columns(graph, plans, options, recompute), pieces = by_rows.get();
-  const bool taken = pieces.fusion.seconds < columns.fusion.seconds;
+  Columns columns = fuse_columns(graph, plans, options, recompute);
+  FusedGraph pieces = by_rows.get();
+  // Beside a product that is stored whole, pieces that take as long save its memory.
+  const double seconds = columns.fused.fusion.seconds;
+  const bool taken = pieces.fusion.seconds < seconds * (columns.is_cut ? 1 : 1 + target.prediction_error);
   const std::string both = fmt::format("; predicted {:.1f} us for the whole program, {:.1f} us without",
-                                       pieces.fusion.seconds * 1e6, columns.fusion.seconds * 1e6);
+                                       pieces.fusion.seconds * 1e6, seconds * 1e6);
   if (taken) pieces.fusion.recomputing += both;
-  FusedGraph& out = taken ? pieces : columns;
+  FusedGraph& out = taken ? pieces : columns.fused;
   out.fusion.work = plans->work();
   return std::move(out);
 }

@@ -211,6 +211,13 @@ void add_recomputed(const Graph& graph, const std::set<NodeId>& again, std::set<
     if (again.count(id)) nodes.insert(id);
 }
 
+double slowest(double stored_bytes, const tile::Target& target) {
+  constexpr double kLittle = 1.0 / 32, kMuch = 1.0 / 8;
+  if (target.memory_bytes == 0) return stored_bytes < kMany ? 2 : 4;
+  const double share = stored_bytes / static_cast<double>(target.memory_bytes);
+  return share < kLittle ? 1 : share < kMuch ? 2 : 4;
+}
+
 std::set<NodeId> recomputable(const Graph& graph, double times) { return Search(graph, times).run(); }
 
 namespace {

@@ -4,6 +4,8 @@
 // length.
 #pragma once
 
+#include <tilewright/tile/target.h>
+
 #include "passes/nest/loop_nest.h"
 
 #include <set>
@@ -17,11 +19,13 @@ namespace tilewright::passes {
 // keys of 64.
 inline constexpr double kMuchLarger = 4;
 
-// The factor by which the kernels concerned may be slower to save `stored_bytes` of memory. Those that
-// compute attention's scores again do 11 products for 6. From a gibibyte on the factor is twice as large
-// (chosen): a model's other values need the room.
+// What counts as much memory where nothing is known of how much there is (chosen).
 inline constexpr double kMany = 1 << 30;
-inline constexpr double slowest(double stored_bytes) { return stored_bytes < kMany ? 2 : 4; }
+// The factor by which the kernels concerned may be slower to save `stored_bytes` of memory (chosen). Those
+// that compute attention's scores again do 11 products for 6. What takes less than a 32nd of the memory is
+// stored where that is faster; from an eighth on the factor is twice as large: a model's other values need
+// the room.
+double slowest(double stored_bytes, const tile::Target& target);
 
 // The nodes that may be computed again: products of small depth that are at least `times` as large as their
 // operands, larger ones of any depth that only reductions read, and arithmetic on them. None is an output of

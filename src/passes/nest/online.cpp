@@ -17,6 +17,9 @@ ChangePtr make(Kind kind, std::vector<ChangePtr> parts = {}, int expr = -1) {
 
 class Divider {
  public:
+  // What is known of a difference, whatever the elements are.
+  enum class Sign : std::uint8_t { not_positive, not_negative, any };
+
   Divider(const ir::Graph& graph, const LoopNest& nest, const std::vector<int>& moving)
       : graph_(graph), nest_(nest), moving_(moving), moves_(nest.exprs.size()) {
     for (std::size_t s = 0; s < nest.exprs.size(); ++s) {
@@ -28,21 +31,25 @@ class Divider {
     }
   }
 
-  ChangePtr factor(int s) const {
+  // A factor that is never above 1, or, of what is divided by, never below. What grows by a factor may have
+  // vanished before, and is lost; while a maximum has seen nothing it is minus infinity, from where it moves
+  // by a factor of 0, or of infinity.
+  ChangePtr factor(int s, Sign exponent = Sign::not_positive) const {
     if (!moves_[at(s)]) return make(Kind::none);
     const Expr& m = expr(s);
-    if (m.kind == Expr::Kind::cast) return is_float(m.dtype) ? factor(m.operands[0]) : nullptr;
-    if (m.kind == Expr::Kind::where) return factor_of_where(m);
+    if (m.kind == Expr::Kind::cast) return is_float(m.dtype) ? factor(m.operands[0], exponent) : nullptr;
+    if (m.kind == Expr::Kind::where) return factor_of_where(m, exponent);
     if (m.kind != Expr::Kind::op) return nullptr;
     const ir::Op* op = graph_.node(m.node).op;
     if (op == &ops::kExp || op == &ops::kExp2) {
       const ChangePtr d = difference(m.operands[0]);
-      return d ? make(op == &ops::kExp ? Kind::exp : Kind::exp2, {d}) : nullptr;
+      return d && sign_of(*d) == exponent ? make(op == &ops::kExp ? Kind::exp : Kind::exp2, {d}) : nullptr;
     }
-    if (op == &ops::kNeg) return factor(m.operands[0]);
-    if (op == &ops::kWhere) return factor_of_where(m);
+    if (op == &ops::kNeg) return factor(m.operands[0], exponent);
+    if (op == &ops::kWhere) return factor_of_where(m, exponent);
     if (op == &ops::kMul || op == &ops::kDiv) {
-      ChangePtr a = factor(m.operands[0]), b = factor(m.operands[1]);
+      ChangePtr a = factor(m.operands[0], exponent),
+                b = factor(m.operands[1], op == &ops::kMul ? exponent : opposite(exponent));
       if (!a || !b) return nullptr;
       if (b->kind == Kind::none) return a;
       const ChangePtr right = op == &ops::kMul ? b : make(Kind::inverse, {b});
@@ -52,16 +59,48 @@ class Divider {
   }
 
  private:
+  static Sign opposite(Sign s) {
+    return s == Sign::any ? s : s == Sign::not_positive ? Sign::not_negative : Sign::not_positive;
+  }
+  // A maximum grows, a minimum falls.
+  Sign sign_of(const Change& c) const {
+    switch (c.kind) {
+      case Kind::old_to_new: {
+        const tile::Monoid monoid = expr(c.expr).monoid;
+        return monoid == tile::Monoid::max   ? Sign::not_negative
+               : monoid == tile::Monoid::min ? Sign::not_positive
+                                             : Sign::any;
+      }
+      case Kind::at_least:
+      case Kind::at_most:
+        return sign_of(*c.parts[0]);
+      case Kind::negative:
+        return opposite(sign_of(*c.parts[0]));
+      case Kind::sum: {
+        const Sign a = sign_of(*c.parts[0]);
+        return a == sign_of(*c.parts[1]) ? a : Sign::any;
+      }
+      case Kind::scaled: {
+        const Expr& by = expr(c.expr);
+        if (by.kind != Expr::Kind::constant || by.number.f == 0) return Sign::any;
+        const Sign of = sign_of(*c.parts[0]);
+        return by.number.f > 0 ? of : opposite(of);
+      }
+      default:
+        return Sign::any;
+    }
+  }
+
   const Expr& expr(int s) const { return nest_.exprs[at(s)]; }
   bool is_moving(int s) const { return std::find(moving_.begin(), moving_.end(), s) != moving_.end(); }
 
   // A choice that does not move between values that move alike; zero moves by any factor.
-  ChangePtr factor_of_where(const Expr& m) const {
+  ChangePtr factor_of_where(const Expr& m, Sign exponent) const {
     if (moves_[at(m.operands[0])]) return nullptr;
     for (int side : {1, 2}) {
       const Expr& zero = expr(m.operands[at(side)]);
       if (zero.kind == Expr::Kind::constant && zero.number.f == 0 && zero.number.i == 0)
-        return factor(m.operands[at(3 - side)]);
+        return factor(m.operands[at(3 - side)], exponent);
     }
     return nullptr;
   }

@@ -1,8 +1,9 @@
 // Online reductions: which dependent reductions share one loop over the reduced variables. A reduction
 // r = Σ F(x, m) of an earlier one m can be carried along while m still changes, when F splits into a part of
 // the element and a factor of m: then r · factor(m_new) / factor(m_old) is what r would have been, and only
-// that ratio is ever computed. From softmax(QKᵀ)·V this makes flash attention. Source of the method: the
-// online softmax of Milakov and Gimelshein (arXiv 1805.02867), as algebra over any such F.
+// that ratio is ever computed. A ratio above 1 is refused: what it would bring back may have vanished. From
+// softmax(QKᵀ)·V this makes flash attention. Source of the method: the online softmax of Milakov and
+// Gimelshein (arXiv 1805.02867), as algebra over any such F.
 #pragma once
 
 #include "passes/nest/loop_nest.h"

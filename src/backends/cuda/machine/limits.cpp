@@ -22,15 +22,15 @@ DeviceLimits usual_limits(const Arch& arch) {
   struct Usual {
     int major, minor;
     const char* name;
-    int multiprocessors, shared_kib, l2_mib;
+    int multiprocessors, shared_kib, l2_mib, memory_gib;
     int clock_mhz = 0, memory_mhz = 0, bus_bits = 0;
   };
   // Data sheets of NVIDIA; the H200 as its driver tells it (580.159, 2026-11-24), so that what is planned
   // without a device is what one gets. The last row that is not past the capability holds for it.
   static constexpr Usual kUsual[] = {
-      {8, 0, "A100", 108, 163, 40},    {8, 6, "RTX 3090", 82, 99, 6},
-      {8, 9, "RTX 4090", 128, 99, 72}, {9, 0, "H200", 132, 227, 60, 1980, 3134, 6144},
-      {10, 0, "B200", 148, 227, 126},  {12, 0, "RTX 5090", 170, 99, 96},
+      {8, 0, "A100", 108, 163, 40, 80},    {8, 6, "RTX 3090", 82, 99, 6, 24},
+      {8, 9, "RTX 4090", 128, 99, 72, 24}, {9, 0, "H200", 132, 227, 60, 140, 1980, 3134, 6144},
+      {10, 0, "B200", 148, 227, 126, 180}, {12, 0, "RTX 5090", 170, 99, 96, 32},
   };
   const Usual* usual = kUsual;
   for (const Usual& u : kUsual)
@@ -44,6 +44,7 @@ DeviceLimits usual_limits(const Arch& arch) {
   l.multiprocessors = usual->multiprocessors;
   l.shared_bytes_per_block = usual->shared_kib << 10;
   l.l2_bytes = usual->l2_mib << 20;
+  l.memory_bytes = std::int64_t{usual->memory_gib} << 30;
   l.clock_khz = usual->clock_mhz * 1000;
   l.memory_clock_khz = usual->memory_mhz * 1000;
   l.memory_bus_bits = usual->bus_bits;

@@ -28,6 +28,7 @@ tile::Target target_of(const DeviceLimits& limits, const Arch& arch) {
   t.memory_bytes_per_s = peak > 0 ? 0.885 * peak : limits.compute_major >= 9 ? 4.25e12 : 1.4e12;
   t.cache_bytes_per_s = 2 * t.memory_bytes_per_s;
   t.cache_bytes = limits.l2_bytes;
+  t.memory_bytes = limits.memory_bytes;
   const double clock_hz = limits.clock_khz > 0 ? limits.clock_khz * 1e3 : 1.7e9;
   t.flops_per_s = 2.0 * 128 * limits.multiprocessors * clock_hz;
   // Dense 16-bit multiply-adds a cycle: 2048 a multiprocessor in data centres from sm_90 on, else 1024.

@@ -29,7 +29,7 @@ class Candidates {
         planner_(kernel, options),
         plan_(printer::plan_loops(kernel, {.keep_above_flops = kKeepAboveFlops, .keep_loads = true})),
         main_(main_shape(kernel, plan_, printer::value_ranges(kernel))),
-        work_(kernel_work(kernel, plan_)) {}
+        work_(kernel_work(kernel, plan_, target.cache_bytes)) {}
 
   std::vector<backends::Candidate> run() {
     list();

@@ -268,7 +268,7 @@ class Lister {
   KernelWork work_after(const TensorDot& dot, const Schedule& s) const {
     printer::LoopPlan plan = plan_for(kernel_, s, DotUse{.dot = dot});
     std::erase_if(plan.steps, [&](const printer::Step& step) { return step.op == dot.loop; });
-    return kernel_work(kernel_, plan);
+    return kernel_work(kernel_, plan, target_.cache_bytes);
   }
 
   // f32 on the ordinary units, from blocks copied ahead: a second stage hides the copies, and of

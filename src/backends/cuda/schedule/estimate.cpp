@@ -120,8 +120,9 @@ namespace {
 
 class WorkCounter {
  public:
-  explicit WorkCounter(const tile::Kernel& kernel)
+  WorkCounter(const tile::Kernel& kernel, Index cache_bytes)
       : kernel_(kernel),
+        cache_bytes_(static_cast<double>(cache_bytes)),
         rounds_(tile::loop_rounds(kernel)),
         differs_(printer::differ_between_programs(kernel)),
         accuracy_(printer::needed_accuracy(kernel)),
@@ -244,9 +245,11 @@ class WorkCounter {
     if (load && in.op->masked) bytes = gathered(in.op->param, bytes);
     const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
                                  [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
-    (own ? work_.streamed_bytes : work_.cached_bytes) += bytes;
-    if (own) work_.sector_bytes += bytes * moved_over_bytes(*in.op, tile, kSectorBytes, 0);
-    if (own) work_.memory_bytes += bytes * moved_over_bytes(*in.op, tile, kLeastOfStrip, kTallStripBytes);
+    const double streamed = !own ? 0 : load ? read_once(in.op->param, bytes) : bytes;
+    work_.streamed_bytes += streamed;
+    work_.cached_bytes += bytes - streamed;
+    work_.sector_bytes += streamed * moved_over_bytes(*in.op, tile, kSectorBytes, 0);
+    work_.memory_bytes += streamed * moved_over_bytes(*in.op, tile, kLeastOfStrip, kTallStripBytes);
     if (own && load) work_.read_bytes += bytes;
     if (load && depth_ > 0)
       work_.loop_lines += lines_of(kernel_.views[static_cast<std::size_t>(in.op->param)]);
@@ -278,6 +281,16 @@ class WorkCounter {
     return taken;
   }
 
+  // What a program reads of a view that is not there already because another one has read it: the tables of an
+  // embedding or of angles. Half of the cache is theirs, beside all that passes; what of a larger table is
+  // found there is by chance.
+  double read_once(int view, double bytes) const {
+    const double whole = bytes_of(kernel_.views[static_cast<std::size_t>(view)]);
+    const double share = whole / work_.programs, again = bytes - share;
+    if (again <= 0) return bytes;
+    return share + again * (1 - std::min(1.0, cache_bytes_ / 2 / whole));
+  }
+
   // Cache lines that hold all of a view; many where arguments decide.
   static double lines_of(const tile::ViewParam& view) { return std::ceil(bytes_of(view) / kLineBytes); }
   static double bytes_of(const tile::ViewParam& view) {
@@ -288,6 +301,7 @@ class WorkCounter {
   }
 
   const tile::Kernel& kernel_;
+  const double cache_bytes_;
   const std::map<const Op*, double> rounds_;  // by loop
   const std::vector<bool> differs_;
   const std::vector<printer::Accuracy> accuracy_;
@@ -300,8 +314,8 @@ class WorkCounter {
 
 }  // namespace
 
-KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan) {
-  return WorkCounter(kernel).run(plan);
+KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan, Index cache_bytes) {
+  return WorkCounter(kernel, cache_bytes).run(plan);
 }
 
 namespace {

@@ -29,7 +29,8 @@ struct KernelWork {
   double rounds = 0;          // of loops: each waits for memory anew,
   double loop_lines = 0;      // but for no more cache lines than its loads' views have
 };
-KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan);
+// `cache_bytes`: of the last-level cache, which finds again what several programs read.
+KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan, Index cache_bytes);
 
 struct Occupancy {
   int registers = 0;       // a thread, estimated
