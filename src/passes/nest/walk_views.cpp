@@ -72,8 +72,8 @@ int Walker::constant(DType dtype, const ir::Attr& value, NodeId id) {
 namespace {
 
 // The cost of looking for a part, beside its exprs: it is loaded under a mask, which is code for each lane
-// (16 ms of Clang, where an operation takes 2).
-constexpr std::size_t kPartOperations = 8;
+// (16 ms of Clang where there are few, more than twice that from 24 parts on; an operation takes 2).
+constexpr std::size_t kPartOperations = 18;
 
 // Parts without a mask are not told apart by it. Where stacks of stacks are walked again and again that adds
 // up: a gradient of twelve took a minute.
