@@ -62,9 +62,9 @@ Index room_bytes(const Kernel& kernel, const Op& op, int lanes) {
   return round_up(b.shape[1], width) * (round_up(words, Index{lanes}) + 1) * word;
 }
 
-// One operand as a DotOperand: `outer` is the axis of a's rows or b's columns.
+// One operand as a DotOperand, or the block that is written: `outer` is the axis of a's rows or b's columns.
 struct OperandText {
-  std::string at;
+  std::string at, name;        // where it begins; of the buffer or view
   Amount stride[2], count[2];  // by axis of the tile
   // Its type, with what of its block is a number here.
   std::string type(std::string_view element, int outer) const {
@@ -87,7 +87,7 @@ struct OperandText {
 OperandText from_buffer(const KernelText& k, ValueId v) {
   const Buffer& buffer = k.buffer(v);
   const TileType& type = k.kernel.type(v);
-  OperandText text{.at = buffer.name};
+  OperandText text{.at = buffer.name, .name = buffer.name};
   for (const int axis : {0, 1}) {
     const auto i = static_cast<std::size_t>(axis);
     text.stride[axis] = buffer.strides[i] == 0 ? 1 : buffer.strides[i];
@@ -96,10 +96,10 @@ OperandText from_buffer(const KernelText& k, ValueId v) {
   return text;
 }
 
-OperandText from_view(const KernelText& k, const Op& load) {
-  const TileType& type = k.kernel.type(load.results[0]);
-  const Access access = view_access(k, load, {0, 1}, type.shape, type.shape);
-  OperandText text{.at = access.pointer()};
+// The block of a view that a load reads or a store writes.
+OperandText from_view(const KernelText& k, const Op& op, const TileType& type) {
+  const Access access = view_access(k, op, {0, 1}, type.shape, type.shape);
+  OperandText text{.at = access.pointer(), .name = access.name};
   for (const int axis : {0, 1}) {
     text.stride[axis] = access.stride[axis];
     text.count[axis] = type.shape[static_cast<std::size_t>(axis)];
@@ -115,12 +115,15 @@ OperandText from_view(const KernelText& k, const Op& load) {
   }
   return text;
 }
+OperandText from_load(const KernelText& k, const Op& load) {
+  return from_view(k, load, k.kernel.type(load.results[0]));
+}
 
 OperandText operand(const KernelText& k, ValueId v) {
   if (!k.in_place.count(v)) return from_buffer(k, v);
   const Op& op = *k.definition(v);
-  if (op.kind == OpKind::load) return from_view(k, op);
-  OperandText text = from_view(k, *k.definition(op.operands[0]));
+  if (op.kind == OpKind::load) return from_load(k, op);
+  OperandText text = from_load(k, *k.definition(op.operands[0]));
   std::swap(text.stride[0], text.stride[1]);
   std::swap(text.count[0], text.count[1]);
   return text;
@@ -170,38 +173,49 @@ void print_dot(KernelText& k, const Op& op) {
   if (a.dtype == DType::i8 || a.dtype == DType::u8) k.include("tw_cpu/dot_bytes.h");
   const std::string left = k.names.unique(k.hints[op.operands[0]]),
                     right = k.names.unique(k.hints[op.operands[1]]);
-  const Buffer& sums = k.buffer(op.results[0]);
-  const Index row = sums.strides[0] == 0 ? 1 : sums.strides[0];
-  const OperandText text_a = operand(k, op.operands[0]), text_b = operand(k, op.operands[1]);
+  OperandText text_a = operand(k, op.operands[0]), text_b = operand(k, op.operands[1]);
+  const auto stored = k.stored_by_dots.find(op.results[0]);
+  const bool direct = stored != k.stored_by_dots.end();
+  const OperandText sums = direct ? from_view(k, *stored->second, c) : from_buffer(k, op.results[0]);
+  if (direct) {  // what is behind the view's end is neither computed nor written
+    text_a.count[0] = sums.count[0];
+    text_b.count[1] = sums.count[1];
+  }
+  const std::string row = sums.stride[0].str();
   k.code.line("const {} {} = {};", text_a.type(of_a, 0), left, text_a.braces(0));
   k.code.line("const {} {} = {};", text_b.type(of_b, 1), right, text_b.braces(1));
   const Index depth = a.shape[1];
   // Rows and columns that do not exist are zeros too.
   const bool zeros = printer::is_zeros(k.definition(op.operands[2]));
   const bool whole = text_a.count[0].is(c.shape[0]) && text_b.count[1].is(c.shape[1]);
-  const bool starts = zeros && whole && form_of(k.kernel, op) == DotForm::packed;
+  const bool starts = direct || (zeros && whole && form_of(k.kernel, op) == DotForm::packed);
   const Index stride = stride_in_place(k, op);
-  if (zeros && !starts)
-    k.code.line("__builtin_memset({}, 0, {});", sums.name, sums.elements * memory_bytes(sums.dtype));
+  if (zeros && !starts) {
+    const Buffer& buffer = k.buffer(op.results[0]);
+    k.code.line("__builtin_memset({}, 0, {});", sums.at, buffer.elements * memory_bytes(buffer.dtype));
+  }
+  // A buffer has room for whole vectors, a view has not.
+  const bool ends = direct && !(sums.count[1].number() && *sums.count[1].number() % k.lanes == 0);
   switch (form_of(k.kernel, op)) {
     case DotForm::packed:
       k.include("tw_cpu/dot.h");
       k.code.line("static_assert(DotRoom<{}, {}, {}>::kBytes <= {});", of_b, c.shape[1], depth,
                   room_bytes(k.kernel, op, k.lanes));
-      k.code.line("{}{}, {}{}{}>({}, {}, {}, {}, {});  // {} {} {} · {}",
+      k.code.line("{}{}, {}{}{}{}>({}, {}, {}, {}, {});  // {} {} {} · {}",
                   stride > 0 ? "dot_of_rows<" : "dot<", c.shape[1], depth,
-                  stride > 0 ? fmt::format(", {}", stride) : "", starts ? ", DotStart::zeros" : "", left,
-                  right, sums.name, row, k.room, sums.name, starts ? "=" : "+=", left, right);
+                  stride > 0 ? fmt::format(", {}", stride) : "", starts ? ", DotStart::zeros" : "",
+                  ends ? ", DotEnd::within" : "", left, right, sums.at, row, k.room, sums.name,
+                  starts ? "=" : "+=", left, right);
       return;
     case DotForm::few_rows:
       k.include("tw_cpu/dot_few.h");
       k.code.line("dot_few<{}, {}, {}, 1>({}, {}, {});  // {} += {} · {}", c.shape[0], depth, row, left,
-                  right, sums.name, sums.name, left, right);
+                  right, sums.at, sums.name, left, right);
       return;
     case DotForm::few_columns:
       k.include("tw_cpu/dot_few.h");
       k.code.line("dot_few<{}, {}, 1, {}>({}, {}, {});  // {} += {} · {}", c.shape[1], depth, row, right,
-                  left, sums.name, sums.name, left, right);
+                  left, sums.at, sums.name, left, right);
       return;
   }
 }

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/print/dot_text.h"
 #include "backends/cpu/print/step_text.h"
+#include "backends/cpu/text/single_rounds.h"
 #include "backends/printer/index_text.h"
 
 #include <fmt/ranges.h>
@@ -165,7 +166,8 @@ Result<backends::Source> print_kernel(const Kernel& kernel, const tile::Schedule
   if (!std::holds_alternative<tile::CpuLoops>(schedule.kind))
     return failure(Failure::Kind::unsupported,
                    fmt::format("{}: a schedule of another device", to_string(schedule)));
-  return FunctionText(kernel, schedule, lanes).run();
+  const Kernel straight = inline_single_rounds(kernel);
+  return FunctionText(straight, schedule, lanes).run();
 }
 
 }  // namespace tilewright::cpu

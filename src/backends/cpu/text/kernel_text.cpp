@@ -3,6 +3,7 @@
 
 #include "backends/cpu/machine/fitted.h"
 #include "backends/cpu/text/dot_operands.h"
+#include "backends/cpu/text/dot_results.h"
 
 #include <tilewright/base/error.h>
 
@@ -62,6 +63,7 @@ KernelText::KernelText(const tile::Kernel& k, const tile::Schedule& s, int vecto
     for (ValueId v : op.results) definitions_[static_cast<std::size_t>(v)] = &op;
     if (op.kind == OpKind::loop) inductions_[op.blocks[0].args[0]] = &op;
   });
+  stored_by_dots = dot_results_in_place(*this, plan);
 }
 
 const ScalarText& KernelText::read(ValueId v) const {

@@ -48,15 +48,16 @@ class KernelText {
   const tile::CpuLoops& kind;
   const int lanes;                         // TW_LANES of the headers
   const std::set<tile::ValueId> in_place;  // operands of dots that are read from their views
-  const printer::LoopPlan plan;
+  printer::LoopPlan plan;
   const tile::AffineTable affine;
   const std::vector<printer::ValueRange> ranges;
   Code code;
   printer::Names names{is_reserved, printer::Names::Again::letter};
-  const printer::ValueNames hints;  // for names of values
-  std::vector<std::string> views;   // the pointers' names
-  std::string room;                 // the memory for what dots pack
-  bool streams = false;             // some store bypasses the caches
+  const printer::ValueNames hints;                          // for names of values
+  std::map<tile::ValueId, const tile::Op*> stored_by_dots;  // a dot's result → the store that the dot is
+  std::vector<std::string> views;                           // the pointers' names
+  std::string room;                                         // the memory for what dots pack
+  bool streams = false;                                     // some store bypasses the caches
 
   void include(std::string_view header) { headers_.emplace(header); }
   const std::set<std::string>& headers() const { return headers_; }

@@ -13,6 +13,12 @@ namespace tw {
 // transposed.
 constexpr int kDotRows = 6, kDotPackedRows = 48;
 
+// Bytes of a panel of b that stays in a first-level cache of 32 KiB beside the rows of a that pass it.
+constexpr i64 kDotNearBytes = 32 * 1024;
+// Up to so many rows of a (of 8 to 480 that were measured, docs/notes/2026-11-29-products-where-they-lie.md)
+// b is read where it stands: packing it takes longer than what its rows being apart costs.
+constexpr int kDotFewRows = 96;
+
 // Vectors of a row of c in registers: 6 x 4 registers of sums, 4 of b and an element of a make 29 of 32;
 // 6 x 2, 2 and one make 15 of 16.
 template <class E>
@@ -38,9 +44,12 @@ struct DotRoom {
   static constexpr i64 kStride = kSteps + TW_LANES;  // rows of a power of two would meet in the cache
 };
 
-template <class E, DotStart Start, int Rows, int Vectors, i64 Stride, i64 Width>
+// A block of c: `Vectors` vectors of `Rows` rows, in which `columns` columns are.
+template <class E, DotStart Start, DotEnd End, int Rows, int Vectors, i64 Stride, i64 Width>
 static __attribute__((noinline)) void dot_block(const typename E::word* left, const typename E::word* right,
-                                                typename E::sum* c, i64 c_stride, i64 steps) {
+                                                typename E::sum* c, i64 c_stride, i64 columns, i64 steps,
+                                                i64 step) {
+  static_assert(End == DotEnd::beyond || Start == DotStart::zeros);
   vec<typename E::sum> sum[Rows][Vectors];
 #pragma clang loop unroll(full)
   for (int r = 0; r < Rows; ++r)
@@ -57,7 +66,7 @@ static __attribute__((noinline)) void dot_block(const typename E::word* left, co
   for (i64 k = 0; k < steps; ++k) {
     vec<typename E::word> row[Vectors];
 #pragma clang loop unroll(full)
-    for (int v = 0; v < Vectors; ++v) row[v] = load(right + k * Width + v * TW_LANES);
+    for (int v = 0; v < Vectors; ++v) row[v] = load(right + k * step + v * TW_LANES);
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
@@ -67,56 +76,66 @@ static __attribute__((noinline)) void dot_block(const typename E::word* left, co
 #pragma clang loop unroll(full)
   for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
-    for (int v = 0; v < Vectors; ++v) store(c + r * c_stride + v * TW_LANES, sum[r][v]);
+    for (int v = 0; v < Vectors; ++v)
+      if (End == DotEnd::within && v + 1 == Vectors)
+        store(c + r * c_stride + v * TW_LANES, sum[r][v], lanes_below(columns - v * TW_LANES));
+      else
+        store(c + r * c_stride + v * TW_LANES, sum[r][v]);
 }
 
 // `Rows` rows of c, all columns, of which there are `Columns` where that is known. `Stride`: from one row of
 // a to the next.
-template <class E, class Room, DotStart Start, int Rows, i64 Stride, int Columns>
+template <class E, class Room, DotStart Start, DotEnd End, int Rows, i64 Stride, int Columns>
 static void dot_rows(const typename E::word* left, const typename E::word* right, typename E::sum* c,
-                     i64 c_stride, i64 columns, i64 steps) {
+                     i64 c_stride, i64 columns, i64 steps, i64 step) {
   constexpr i64 kWidth = Room::kWidth;
   constexpr int kVectors = Room::kVectors, kLast = Room::kLastVectors;
   // All the columns that the room is for: the last panel is the only narrower one.
   constexpr bool kAll = Columns > 0 && (Columns + TW_LANES - 1) / TW_LANES == Room::kColumnVectors;
   for (i64 n = 0; n < columns; n += kWidth, right += Room::kPanel) {
-    if (columns - n > kWidth - TW_LANES) {  // c has room for whole vectors
-      dot_block<E, Start, Rows, kVectors, Stride, kWidth>(left, right, c + n, c_stride, steps);
+    if (columns - n > kWidth - TW_LANES) {
+      dot_block<E, Start, End, Rows, kVectors, Stride, kWidth>(left, right, c + n, c_stride, columns - n,
+                                                               steps, step);
       continue;
     }
     if constexpr (kLast > 1 && kLast < kVectors)
       if (columns - n > (kLast - 1) * TW_LANES && columns - n <= kLast * TW_LANES) {
-        dot_block<E, Start, Rows, kLast, Stride, kWidth>(left, right, c + n, c_stride, steps);
+        dot_block<E, Start, End, Rows, kLast, Stride, kWidth>(left, right, c + n, c_stride, columns - n,
+                                                              steps, step);
         continue;
       }
     if constexpr (!kAll || (kLast == 1 && kVectors > 1))
       for (i64 v = 0; n + v < columns; v += TW_LANES)
-        dot_block<E, Start, Rows, 1, Stride, kWidth>(left, right + v, c + n + v, c_stride, steps);
+        dot_block<E, Start, End, Rows, 1, Stride, kWidth>(left, right + v, c + n + v, c_stride,
+                                                          columns - n - v, steps, step);
   }
 }
 
-// b in panels, each with what its columns correct in front.
+// The panel of b's columns from n on, with what they correct in front.
 template <class Room, class B>
-static void dot_pack_right(const B& b, i64 columns, i64 steps, typename B::word* right) {
+static void dot_pack_panel(const B& b, i64 n, i64 steps, typename B::word* right) {
   typedef typename B::element E;
-  for (i64 n = 0; n < columns; n += Room::kWidth, right += Room::kPanel) {
-    typename E::word* panel = right + E::kCorrects * Room::kWidth;
-    pack_right<Room::kWidth>(b, n, steps, panel);
-    if constexpr (E::kCorrects)
-      for (i64 v = 0; v < Room::kWidth; v += TW_LANES) {
-        vec<typename E::sum> column = vec<typename E::sum>(0);
-        for (i64 k = 0; k < steps; ++k)
-          column = E::add(column, vu32(E::kCorrection), load(panel + k * Room::kWidth + v));
-        store(right + v, bits_as<vec<typename E::word>>(column));
-      }
-  }
+  typename E::word* panel = right + E::kCorrects * Room::kWidth;
+  pack_right<Room::kWidth>(b, n, steps, panel);
+  if constexpr (E::kCorrects)
+    for (i64 v = 0; v < Room::kWidth; v += TW_LANES) {
+      vec<typename E::sum> column = vec<typename E::sum>(0);
+      for (i64 k = 0; k < steps; ++k)
+        column = E::add(column, vu32(E::kCorrection), load(panel + k * Room::kWidth + v));
+      store(right + v, bits_as<vec<typename E::word>>(column));
+    }
+}
+template <class Room, class B>
+static void dot_pack_right(const B& b, i64 steps, typename B::word* right) {
+  for (i64 n = 0; n < b.outer; n += Room::kWidth, right += Room::kPanel)
+    dot_pack_panel<Room>(b, n, steps, right);
 }
 
 // `rows` rows of c, a block of them at a time. `Rows` and `Columns`: how many they are in all, 0 where that
 // is asked; what is called in turn takes kDotPackedRows of them but for the last time.
-template <class E, class Room, DotStart Start, i64 Stride, int Rows, int Columns>
+template <class E, class Room, DotStart Start, DotEnd End, i64 Stride, int Rows, int Columns>
 static void dot_all_rows(const typename E::word* left, const typename E::word* right, typename E::sum* c,
-                         i64 c_stride, i64 rows, i64 columns, i64 steps) {
+                         i64 c_stride, i64 rows, i64 columns, i64 steps, i64 step) {
   // Rows beside whole blocks: of sums in registers, and of six.
   constexpr int kRest = Rows % Room::kRows;
   constexpr bool kTwice = Room::kRows == 2 * kDotRows;
@@ -124,54 +143,98 @@ static void dot_all_rows(const typename E::word* left, const typename E::word* r
   i64 r = 0;
   const auto by = [&]<int N> {
     for (; r + N <= rows; r += N)
-      dot_rows<E, Room, Start, N, Stride, Columns>(left + r * Stride, right, c + r * c_stride, c_stride,
-                                                   columns, steps);
+      dot_rows<E, Room, Start, End, N, Stride, Columns>(left + r * Stride, right, c + r * c_stride, c_stride,
+                                                        columns, steps, step);
   };
   if constexpr (Rows == 0 || Rows >= Room::kRows) by.template operator()<Room::kRows>();
   if constexpr (kTwice && (Rows == 0 || kRest >= kDotRows)) by.template operator()<kDotRows>();
-  if constexpr (Rows == 0 || kFew >= 2) by.template operator()<2>();
+  if constexpr (kFew >= 4) by.template operator()<4>();
+  if constexpr (Rows == 0 || kFew % 4 >= 2) by.template operator()<2>();
   if constexpr (Rows == 0 || kFew % 2 == 1) by.template operator()<1>();
 }
 
-// dot by vector registers: rows of a are packed a few at a time.
-template <class Room, DotStart Start, class A, class B>
+// Whether some of b's panels are read where they stand: its columns are neighbours, and multiplied as they
+// are stored, by few rows.
+template <class A, class B>
+constexpr bool dot_in_place =
+    __is_same(typename B::element::word, typename B::element::stored) && B::element::kDepth == 1 &&
+    B::kInner != Neighbours::together && A::kOuter > 0 && A::kOuter <= kDotFewRows;
+
+// `rows` rows of c by all panels of b, which a part of the caches holds meanwhile. `multiply` takes a panel's
+// first word, from one step to the next in it, its first column and their number. Panels are packed the
+// `first` time.
+template <class Room, bool InPlace, class B, class Multiply>
+static void dot_by_panels(const B& b, i64 steps, typename B::word* right, bool first,
+                          const Multiply& multiply) {
+  for (i64 n = 0; n < b.outer; n += Room::kWidth, right += Room::kPanel) {
+    const i64 columns = b.outer - n < Room::kWidth ? b.outer - n : Room::kWidth;
+    if constexpr (InPlace)
+      if (b.outer_stride == 1 && steps <= b.inner && columns % TW_LANES == 0) {
+        multiply(b.at + n, b.inner_stride, n, columns);
+        continue;
+      }
+    if (first) dot_pack_panel<Room>(b, n, steps, right);
+    multiply(right, Room::kWidth, n, columns);
+  }
+}
+
+// dot by vector registers: rows of a are packed a few at a time. A panel of b that the first-level cache
+// holds is multiplied by all of these while it is there, a larger one by a block of them.
+template <class Room, DotStart Start, DotEnd End, class A, class B>
 static void dot_by_vectors(const A& a, const B& b, typename B::element::sum* c, i64 c_stride,
                            typename B::word* right) {
   typedef typename B::element E;
+  constexpr bool kNear = Room::kPanel * (i64)sizeof(typename E::word) <= kDotNearBytes;
   alignas(64) typename E::word left[kDotPackedRows * Room::kStride];
   const i64 inner = a.inner > b.inner ? a.inner : b.inner, steps = (inner + E::kDepth - 1) / E::kDepth;
-  dot_pack_right<Room>(b, b.outer, steps, right);
+  if constexpr (!kNear && !dot_in_place<A, B>) dot_pack_right<Room>(b, steps, right);
   for (i64 m = 0; m < a.outer; m += kDotPackedRows) {
     pack_left<kDotPackedRows, Room::kStride>(a, m, steps, left);
     const i64 rows = a.outer - m < kDotPackedRows ? a.outer - m : kDotPackedRows;
-    dot_all_rows<E, Room, Start, Room::kStride, A::kOuter, B::kOuter>(left, right, c + m * c_stride, c_stride,
-                                                                      rows, b.outer, steps);
+    const auto multiply = [&](const typename E::word* panel, i64 step, i64 n, i64 columns) {
+      dot_all_rows<E, Room, Start, End, Room::kStride, A::kOuter, B::kOuter>(
+          left, panel, c + m * c_stride + n, c_stride, rows, columns, steps, step);
+    };
+    if constexpr (kNear || dot_in_place<A, B>)
+      dot_by_panels<Room, dot_in_place<A, B>>(b, steps, right, m == 0, multiply);
+    else
+      multiply(right, Room::kWidth, 0, b.outer);
   }
 }
 
 // c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist (`=` for DotStart::zeros); c's rows
-// have room for whole vectors, `room` for DotRoom::kRight words. a may be stored in another type of the same
-// words.
-template <int Columns, int Depth, DotStart Start = DotStart::sums, class A, class B>
+// have room for whole vectors (or end: DotEnd), `room` for DotRoom::kRight words. a may be stored in another
+// type of the same words.
+template <int Columns, int Depth, DotStart Start = DotStart::sums, DotEnd End = DotEnd::beyond, class A,
+          class B>
 static void dot(const A& a, const B& b, typename B::element::sum* c, i64 c_stride, void* room) {
   typedef typename B::element E;
+  static_assert(End == DotEnd::beyond || !TilesOf<E>::kThere);
   if constexpr (TilesOf<E>::kThere)
     return dot_by_tiles<Columns, Depth, Start>(as_tiles(a), as_tiles(b), c, c_stride, room);
   else
-    dot_by_vectors<DotRoom<E, Columns, Depth>, Start>(a, b, c, c_stride, (typename E::word*)room);
+    dot_by_vectors<DotRoom<E, Columns, Depth>, Start, End>(a, b, c, c_stride, (typename E::word*)room);
 }
 
 // The same with a in the caches, its words as they are multiplied, `Stride` of them from one row to the next
 // and not fewer in a row than b has: it is read where it stands.
-template <int Columns, int Depth, int Stride, DotStart Start = DotStart::sums, class A, class B>
+template <int Columns, int Depth, int Stride, DotStart Start = DotStart::sums, DotEnd End = DotEnd::beyond,
+          class A, class B>
 static void dot_of_rows(const A& a, const B& b, typename B::element::sum* c, i64 c_stride, void* room) {
   typedef typename B::element E;
   static_assert(__is_same(typename E::word, typename E::stored) && E::kDepth == 1);
   typedef DotRoom<E, Columns, Depth> Room;
   auto* right = (typename E::word*)room;
-  dot_pack_right<Room>(b, b.outer, a.inner, right);
-  dot_all_rows<E, Room, Start, Stride, A::kOuter, B::kOuter>(a.at, right, c, c_stride, a.outer, b.outer,
-                                                             a.inner);
+  const auto multiply = [&](const typename E::word* panel, i64 step, i64 n, i64 columns) {
+    dot_all_rows<E, Room, Start, End, Stride, A::kOuter, B::kOuter>(a.at, panel, c + n, c_stride, a.outer,
+                                                                    columns, a.inner, step);
+  };
+  if constexpr (dot_in_place<A, B>) {
+    dot_by_panels<Room, true>(b, a.inner, right, /*first=*/true, multiply);
+  } else {
+    dot_pack_right<Room>(b, a.inner, right);
+    multiply(right, Room::kWidth, 0, b.outer);
+  }
 }
 
 }  // namespace tw

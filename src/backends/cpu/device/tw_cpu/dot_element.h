@@ -46,6 +46,8 @@ struct DotWidened : DotSingles<f32> {
 
 // What products are added to: c as it is, or nothing yet.
 enum class DotStart { sums, zeros };
+// Where a row of c ends: with room for whole vectors, or with its last column, behind which is other memory.
+enum class DotEnd { beyond, within };
 
 // How tile registers multiply the elements of E (dot_tiles.h): `type`, where they do.
 template <class E>
