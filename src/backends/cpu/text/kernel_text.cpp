@@ -4,6 +4,7 @@
 #include "backends/cpu/machine/fitted.h"
 #include "backends/cpu/text/dot_operands.h"
 #include "backends/cpu/text/dot_results.h"
+#include "backends/cpu/text/row_weights.h"
 
 #include <tilewright/base/error.h>
 
@@ -51,6 +52,7 @@ KernelText::KernelText(const tile::Kernel& k, const tile::Schedule& s, int vecto
       kind(std::get<tile::CpuLoops>(s.kind)),
       lanes(vector_lanes),
       in_place(dot_operands_in_place(k)),
+      weights(row_weights(k)),
       plan(printer::plan_loops(k, {.keep_above_flops = kKeepAboveFlops,
                                    .lines = {.above_flops = kKeepAboveFlops},
                                    .dots_start_from_zeros = true,

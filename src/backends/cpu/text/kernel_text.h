@@ -48,6 +48,7 @@ class KernelText {
   const tile::CpuLoops& kind;
   const int lanes;                         // TW_LANES of the headers
   const std::set<tile::ValueId> in_place;  // operands of dots that are read from their views
+  const std::set<tile::ValueId> weights;   // exponentials of which none needs to be subnormal
   printer::LoopPlan plan;
   const tile::AffineTable affine;
   const std::vector<printer::ValueRange> ranges;

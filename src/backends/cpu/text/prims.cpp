@@ -128,6 +128,10 @@ Term apply_text(KernelText& k, const tile::Op& op, const std::vector<Term>& oper
 
   std::string_view pattern = row.text;
   if (is_bool(dtype) && !vector && !row.on_bool.empty()) pattern = row.on_bool;
+  if (k.weights.count(op.results[0]) != 0) {
+    k.include("tw_cpu/weight.h");
+    pattern = "exp_weight({0})";
+  }
   const bool compares_narrow = vector && !row.narrow.empty() && memory_bytes(dtype) != 4 && !is_bool(dtype);
   if (compares_narrow) pattern = row.narrow;
   const bool is_operator = row.is_operator && !compares_narrow;

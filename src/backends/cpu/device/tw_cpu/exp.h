@@ -15,15 +15,16 @@ alignas(64) static constexpr f32 kSixteenthPowers[16] = {
 
 // x = (k/16) ln 2 + r, |r| ≤ ln(2)/32: 2^(k/16) from a table in one register, e^r by a cubic (relative error
 // 2^-29). Only r is clamped: where x is beyond ±104 it means nothing, and scaling by n alone gives 0,
-// infinity or NaN.
-TW_INLINE vf32 exp(vf32 x) {
+// infinity or NaN. Zero in lanes that are not among the mask's bits.
+TW_INLINE vf32 exp_of_lanes(vf32 x, u16 bits) {
   const vf32 shifted = mad(x, vf32(kLog2E), vf32(kRoundToWhole / 16));
   const vf32 n = shifted - kRoundToWhole / 16;
   const vf32 r = clamp_magnitude(mad(n, vf32(-kLn2Low), mad(n, vf32(-kLn2High), x)), vf32(0.03f));
   const vf32 power = lookup16(kSixteenthPowers, bits_as<vi32>(shifted));
   const vf32 q = polynomial(r, vf32(1.f), 0.5000162f, 0.16666724f);
-  return scalef(mad(power * r, q, power), n);
+  return scalef(mad(power * r, q, power), n, bits);
 }
+TW_INLINE vf32 exp(vf32 x) { return exp_of_lanes(x, (u16)-1); }
 
 #else
 

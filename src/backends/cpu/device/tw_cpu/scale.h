@@ -11,8 +11,10 @@ constexpr f32 kLog2E = 0x1.715476p+0f;
 constexpr f32 kLn2High = 0x1.62ep-1f, kLn2Low = 0x1.0bfbe8p-15f;
 
 #ifdef TW_AVX512
-// x · 2^floor(n) for any n, infinite ones too.
-TW_INLINE vf32 scalef(vf32 x, vf32 n) { return (vf32)__builtin_ia32_scalefps512_mask(x, n, x, (u16)-1, 4); }
+// x · 2^floor(n) for any n, infinite ones too; zero in lanes that are not among the mask's bits.
+TW_INLINE vf32 scalef(vf32 x, vf32 n, u16 bits = (u16)-1) {
+  return (vf32)__builtin_ia32_scalefps512_mask(x, n, vf32(0.f), bits, 4);
+}
 // The sign of x, and its magnitude or the limit's, whichever is smaller; the limit where x is NaN.
 TW_INLINE vf32 clamp_magnitude(vf32 x, vf32 limit) {
   return (vf32)__builtin_ia32_rangeps512_mask(x, limit, /*least magnitude, sign of x*/ 2, x, (u16)-1, 4);
