@@ -185,10 +185,9 @@ void print_dot(KernelText& k, const Op& op) {
   k.code.line("const {} {} = {};", text_a.type(of_a, 0), left, text_a.braces(0));
   k.code.line("const {} {} = {};", text_b.type(of_b, 1), right, text_b.braces(1));
   const Index depth = a.shape[1];
-  // Rows and columns that do not exist are zeros too.
   const bool zeros = printer::is_zeros(k.definition(op.operands[2]));
   const bool whole = text_a.count[0].is(c.shape[0]) && text_b.count[1].is(c.shape[1]);
-  const bool starts = direct || (zeros && whole && form_of(k.kernel, op) == DotForm::packed);
+  const bool starts = zeros && form_of(k.kernel, op) == DotForm::packed;
   const Index stride = stride_in_place(k, op);
   if (zeros && !starts) {
     const Buffer& buffer = k.buffer(op.results[0]);
@@ -206,6 +205,9 @@ void print_dot(KernelText& k, const Op& op) {
                   stride > 0 ? fmt::format(", {}", stride) : "", starts ? ", DotStart::zeros" : "",
                   ends ? ", DotEnd::within" : "", left, right, sums.at, row, k.room, sums.name,
                   starts ? "=" : "+=", left, right);
+      if (starts && !whole && !direct)  // rows and columns that do not exist are zeros too
+        k.code.line("dot_clear_rest<{}, {}>({}, {}, {}.outer, {}.outer);", c.shape[0], c.shape[1], sums.at, row,
+                    left, right);
       return;
     case DotForm::few_rows:
       k.include("tw_cpu/dot_few.h");

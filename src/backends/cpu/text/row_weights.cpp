@@ -49,11 +49,17 @@ class RowWeightFinder {
     const Op* op = made_by(value);
     if (op == nullptr) return false;
     const auto is_it = [&](ValueId v) { return is_largest_of(v, x); };
-    if (op->kind == OpKind::reduce) return op->monoid == tile::Monoid::max && op->operands[0] == x;
+    if (op->kind == OpKind::reduce) return op->monoid == tile::Monoid::max && is_chosen(op->operands[0], x);
     if (op->kind == OpKind::broadcast || op->kind == OpKind::reshape) return is_it(op->operands[0]);
     if (applies(op, Prim::max)) return is_it(op->operands[0]) || is_it(op->operands[1]);
     if (applies(op, Prim::select)) return is_it(op->operands[1]) || is_it(op->operands[2]);
     return false;
+  }
+
+  // A value, or a part of it: what is left out is no weight of the row.
+  bool is_chosen(ValueId value, ValueId x) const {
+    const Op* op = made_by(value);
+    return value == x || (applies(op, Prim::select) && (op->operands[1] == x || op->operands[2] == x));
   }
 
   // What becomes of a value: something else, additions alone, or products of dots as well.
@@ -63,12 +69,14 @@ class RowWeightFinder {
     for (const Op* op : used_by_[static_cast<std::size_t>(v)]) {
       const bool adds = op->kind == OpKind::reduce && op->monoid == tile::Monoid::sum;
       const bool multiplies = op->kind == OpKind::dot && op->operands[2] != v;
-      if (op->kind == OpKind::cast) {
-        if (is_summed(op->results[0]) != Summed::by_dots) return Summed::otherwise;
+      if (op->kind == OpKind::cast || (applies(op, Prim::select) && op->operands[0] != v)) {
+        const Summed then = is_summed(op->results[0]);
+        if (then == Summed::otherwise) return then;
+        if (then == Summed::by_dots) all = then;
       } else if (!adds && !multiplies) {
         return Summed::otherwise;
       }
-      if (!adds) all = Summed::by_dots;
+      if (multiplies) all = Summed::by_dots;
     }
     return all;
   }

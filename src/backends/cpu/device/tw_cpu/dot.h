@@ -202,6 +202,13 @@ static void dot_by_vectors(const A& a, const B& b, typename B::element::sum* c, 
   }
 }
 
+// Zeros behind the rows and columns of c that there are.
+template <int Rows, int Columns, class T>
+static void dot_clear_rest(T* c, i64 c_stride, i64 rows, i64 columns) {
+  for (i64 r = 0; r < Rows; ++r)
+    for (i64 n = r < rows ? columns : 0; n < Columns; ++n) c[r * c_stride + n] = T(0);
+}
+
 // c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist (`=` for DotStart::zeros); c's rows
 // have room for whole vectors (or end: DotEnd), `room` for DotRoom::kRight words. a may be stored in another
 // type of the same words.
