@@ -103,13 +103,43 @@ void LoopAnalysis::analyse() {
       }
     }
   }
-  trim_axis(shape_.vec, &vec_count_);
+  if (shape_.columns > 0)
+    join_rows();
+  else
+    trim_axis(shape_.vec, &vec_count_);
   if (shape_.other >= 0) trim_axis(shape_.other, &other_count_);
   is_ragged_ = !vec_count_.is(shape_.vec_count) || shape_.vec_count % k_.lanes != 0;
   for (int i : part_.instrs)
     if (is_access(instr(i))) analyse_access(i);
   lanes_.find_needed_lanes();
   choose_in_place();
+}
+
+// Rows that are walked as one: what is not the same for all elements changes along them, and all ends with the
+// last row.
+void LoopAnalysis::join_rows() {
+  for (const int i : part_.instrs) {
+    Node& n = node(i);
+    n.along_other = false;
+    if (is_access(instr(i))) {
+      n.lies = beside_rows(n.access, shape_.columns);
+      n.along_vec = n.lies != BesideRows::one;
+      n.row_step = n.access.stride[0];
+      n.access.stride[0] = 0;
+      n.access.stride[1] = n.along_vec ? 1 : 0;
+    } else {
+      n.along_vec =
+          std::any_of(instr(i).operands.begin(), instr(i).operands.end(),
+                      [&](const printer::Ref& r) { return !r.is_scalar() && node(r.instr).along_vec; });
+    }
+  }
+  const std::optional<AccessBound> end = end_of_joined_rows(k_, part_);
+  if (!end) return;
+  for (const int i : part_.instrs) node(i).access.bounds.clear();
+  const std::string rows = limit_variable(end->start, end->extent, part_.loop->shape[0]);
+  const std::string elements = k_.names.unique("elements");
+  k_.code.line("const i64 {} = {} * {};", elements, rows, shape_.columns);
+  vec_count_ = Amount::named(elements);
 }
 
 void LoopAnalysis::analyse_access(int i) {

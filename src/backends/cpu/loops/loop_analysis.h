@@ -13,6 +13,7 @@ class LoopAnalysis : LoopParts {
 
  private:
   void analyse_access(int i);
+  void join_rows();
   void trim_axis(int axis, Amount* count);
   std::optional<AccessBound> end_of_rows(int axis) const;
   std::optional<AccessBound> end_of_all(int axis) const;

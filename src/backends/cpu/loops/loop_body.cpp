@@ -67,7 +67,7 @@ std::string LoopBody::load_text(int i, int copy, Pass& pass) {
   const Node& n = node(i);
   const Amount& stride = n.access.stride[shape_.vec];
   // Buffers have room for whole vectors, so what is read beyond their end does no harm.
-  const bool from_buffer = instr(i).kind == Instr::Kind::reload;
+  const bool from_buffer = instr(i).kind == Instr::Kind::reload || is_repeated(n);
   const std::string lanes = from_buffer && stride.is(1) ? "" : mask(n, pass);
   const bool boolean = is_bool(n.access.dtype);
   std::string fill;
@@ -78,7 +78,10 @@ std::string LoopBody::load_text(int i, int copy, Pass& pass) {
   }
   if (stride.is(1)) {
     if (boolean) k_.include("tw_cpu/masked.h");
-    return fmt::format("{}({} + {}{})", boolean ? "load_bool" : "load", n.pointer, at(pass, copy), fill);
+    std::string place = at(pass, copy);
+    if (is_repeated(n) && n.lies == BesideRows::again)
+      place = k_.lanes % shape_.columns == 0 ? "0" : fmt::format("u64({}) % {}", place, shape_.columns);
+    return fmt::format("{}({} + {}{})", boolean ? "load_bool" : "load", n.pointer, place, fill);
   }
   k_.include("tw_cpu/strided.h");
   const std::string index = copy == 0 ? pass.index : "(" + at(pass, copy) + ")";

@@ -19,7 +19,7 @@ LoopState::LoopState(KernelText& kernel, LoopPart loop_part, RowWalk row_walk)
       vec_count(shape.vec_count),
       other_count(shape.other_count),
       walk(std::move(row_walk)) {
-  if (part.loop->shape.size() == 1) {
+  if (part.loop->shape.size() == 1 || shape.columns > 0) {
     vec = "i";
   } else {
     vec = shape.vec == 1 ? "c" : "r";

@@ -2,6 +2,7 @@
 // some of it knows.
 #pragma once
 
+#include "backends/cpu/loops/joined_rows.h"
 #include "backends/cpu/loops/loop_shape.h"
 #include "backends/cpu/loops/row_walks.h"
 #include "backends/cpu/text/prims.h"
@@ -32,6 +33,8 @@ struct LoopNode {
   bool needed = false;                 // someone reads its lanes, not only where they begin to count
   bool always = false;  // a comparison that holds for every element that is visited: the axis ends with it
   Access access;
+  BesideRows lies = BesideRows::along;  // where rows are walked as one
+  Amount row_step = 0;                  // of what lies by_row
   std::string base;     // pointer to the access' first element
   std::string pointer;  // to the row's first element
   LoopWindow window;
@@ -109,6 +112,10 @@ class LoopParts {
   std::string mask(const Node& n, Pass& pass);
   std::string count_mask(Pass& pass);
   Amount row_element(const Node& n) const;
+  // Read from a table in which it was repeated for rows that are walked as one.
+  bool is_repeated(const Node& n) const {
+    return shape_.columns > 0 && (n.lies == BesideRows::again || n.lies == BesideRows::by_row);
+  }
 
   KernelText& k_ = state_.k;
   LoopPart& part_ = state_.part;

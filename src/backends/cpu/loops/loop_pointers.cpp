@@ -23,6 +23,10 @@ void LoopPointers::declare_pointers() {
     if (!is_access(instr(i))) continue;
     Node& n = node(i);
     n.base = n.pointer = n.access.pointer();
+    if (is_repeated(n)) {
+      declare_repeated(n);
+      continue;
+    }
     if (n.access.offset.is(0)) continue;
     std::string& variable = pointers_[n.base];
     if (variable.empty()) {
@@ -34,6 +38,28 @@ void LoopPointers::declare_pointers() {
     }
     n.base = n.pointer = variable;
   }
+}
+
+// A table of what is repeated for rows that are walked as one: a row and as much of it again as a vector may
+// reach, or each row's element as often as there are columns.
+void LoopPointers::declare_repeated(Node& n) {
+  k_.include("tw_cpu/relayout.h");
+  const bool again = n.lies == BesideRows::again;
+  const Index rows = part_.loop->shape[0];
+  std::string& variable = pointers_[fmt::format("{} by {}", n.base, again ? "0" : n.row_step.str())];
+  if (variable.empty()) {
+    variable = k_.names.unique(n.access.name + (again ? "_again" : "_by_row"));
+    k_.code.line("alignas(64) {} {}[{}];", memory_type(n.access.dtype), variable,
+                 (again ? shape_.columns : rows * shape_.columns) + k_.lanes);
+    if (again)
+      k_.code.line("repeat_row<{}>({}, {});", shape_.columns, n.base, variable);
+    else
+      k_.code.line("repeat_elements<{}>({}, {}, {}, {});", shape_.columns, n.base, n.row_step.str(),
+                   vec_count_.is(shape_.vec_count) ? int_text(rows)
+                                                   : fmt::format("{} / {}", vec_count_.str(), shape_.columns),
+                   variable);
+  }
+  n.base = n.pointer = variable;
 }
 
 // Declares pointers to the next program's blocks. They may lie beyond the view: fetching ahead never faults.

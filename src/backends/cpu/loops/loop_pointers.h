@@ -16,6 +16,7 @@ class LoopPointers : LoopParts {
 
  private:
   void declare_row(int i, std::set<std::string>& declared);
+  void declare_repeated(Node& n);
 
   std::map<std::string, std::string> pointers_;  // expression → variable, also of rows
   // Pointers to the first quarter of each row that is fetched ahead; empty: not fetched.

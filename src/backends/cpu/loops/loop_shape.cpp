@@ -1,6 +1,7 @@
 // Choosing the walk by what the accesses cost along each axis.
 #include "backends/cpu/loops/loop_shape.h"
 
+#include "backends/cpu/loops/joined_rows.h"
 #include "backends/cpu/machine/fitted.h"
 
 #include <tilewright/base/error.h>
@@ -159,13 +160,13 @@ int wanted_copies(const KernelText& k, const LoopPart& part) {
 LoopShape choose_shape(const KernelText& k, const LoopPart& part) {
   const std::vector<Index>& shape = part.loop->shape;
   const int last = static_cast<int>(shape.size()) - 1;
-  LoopShape s{.vec = last};
-  if (last == 1) {
+  LoopShape s{.vec = last, .columns = joined_columns(k, part)};
+  if (s.columns == 0 && last == 1) {
     if (shape[1] == 1 || (shape[0] > 1 && cost_along(k, part, 0) < cost_along(k, part, 1))) s.vec = 0;
     const int other = 1 - s.vec;
     if (shape[static_cast<std::size_t>(other)] > 1) s.other = other;
   }
-  s.vec_count = shape[static_cast<std::size_t>(s.vec)];
+  s.vec_count = s.columns > 0 ? shape[0] * shape[1] : shape[static_cast<std::size_t>(s.vec)];
   if (s.other >= 0) {
     s.other_count = shape[static_cast<std::size_t>(s.other)];
     for (int i : part.instrs) s.vec_outside = s.vec_outside || reduced_axis(part.at(i)) == s.other;

@@ -15,7 +15,8 @@ struct LoopShape {
   bool vec_outside =
       false;  // blocks of vectors outside, `other` inside: for reductions and scans along `other`
   Index vec_count = 1, other_count = 1;
-  int copies = 1;  // vectors in flight
+  int copies = 1;     // vectors in flight
+  Index columns = 0;  // rows of so many elements are walked as one (joined_rows.h); 0: row by row
 };
 
 // The instructions of a loop that are printed together, with what they depend on.

@@ -110,6 +110,10 @@ inline constexpr double kKeepAboveFlops = 4;
 // computes: in operations on a vector. No record.
 inline constexpr double kLoopOverhead = 1, kStreamedStore = 10;
 
+// Rows are walked as one where that leaves at most so many of the vectors: what is the same for all rows is
+// read at places that must be computed. Chosen, not measured.
+inline constexpr double kJoinedVectors = 0.9;
+
 // Bytes of a first-level cache, and up to how many bytes what is left there of several walks matters:
 // measured on Zen 5, as overflows_first_level() in loops/row_walks.cpp says.
 inline constexpr Index kFirstLevelBytes = 32 * 1024, kMostOfFirstLevelBytes = 4 * kFirstLevelBytes;

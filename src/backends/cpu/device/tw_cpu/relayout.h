@@ -54,6 +54,19 @@ static void transpose(const T* from, i64 from_stride, T* to, i64 to_stride) {
   clear_behind<Columns, Rows>(to, to_stride);
 }
 
+// A row of `Columns` elements, and as much of it again as a vector reaches behind any of them.
+template <int Columns, class T>
+TW_INLINE void repeat_row(const T* row, T* to) {
+  for (i64 i = 0; i < Columns; ++i) to[i] = row[i];
+  for (i64 i = Columns; i < Columns + TW_LANES; ++i) to[i] = to[i - Columns];
+}
+// Each element of a column `Columns` times; `to` has room for a vector behind the last.
+template <int Columns, class T>
+TW_INLINE void repeat_elements(const T* column, i64 step, i64 rows, T* to) {
+  for (i64 r = 0; r < rows; ++r)
+    for (i64 c = 0; c < Columns; c += TW_LANES) store(to + r * Columns + c, vec<T>(column[r * step]));
+}
+
 // The same elements in row-major order.
 template <int FromRows, int FromColumns, int ToRows, int ToColumns, class T>
 static void reshape(const T* from, i64 from_stride, T* to, i64 to_stride) {
