@@ -89,7 +89,8 @@ FrameValues& FrameValues::turned() {
 bool FrameValues::is_of_places(int s) const {
   const Expr& m = expr(s);
   const bool known = m.kind == Expr::Kind::index || m.kind == Expr::Kind::constant ||
-                     m.kind == Expr::Kind::in_range || m.kind == Expr::Kind::op;
+                     m.kind == Expr::Kind::in_range || m.kind == Expr::Kind::op ||
+                     m.kind == Expr::Kind::where;
   return known && std::all_of(m.operands.begin(), m.operands.end(), [&](int o) { return is_of_places(o); });
 }
 

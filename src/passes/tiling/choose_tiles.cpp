@@ -185,6 +185,9 @@ class Chooser {
       t.row = transposed;
       t.rows = edge(transposed, cuts_.turned_edge);
       t.columns = edge(t.column, cuts_.turned_edge);
+      // What one thread turns lies in its own cache: beside few columns more rows make a whole tile.
+      if (!target_.shares_tiles() && !target_.any_size && 2 * t.columns <= cuts_.turned_edge)
+        t.rows = edge(transposed, block / t.columns);
       return t;
     }
     t.columns = target_.any_size && parallel.size() == 1 ? wanted : edge(t.column, wanted);

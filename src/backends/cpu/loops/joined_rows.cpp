@@ -45,7 +45,7 @@ BesideRows beside_rows(const Access& access, Index columns) {
 std::optional<AccessBound> end_of_joined_rows(const KernelText& k, const LoopPart& part) {
   for (const int i : part.instrs) {
     const Instr& instr = part.at(i);
-    if (instr.kind != Instr::Kind::effect) continue;
+    if (instr.kind != Instr::Kind::effect || instr.op->kind != OpKind::store) continue;
     for (const AccessBound& b : instr_access(k, instr, part.loop->shape).bounds)
       if (b.loop_axis == 0 && !b.may_be_negative) return b;
     break;

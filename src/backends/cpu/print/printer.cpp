@@ -84,7 +84,7 @@ class FunctionText {
     Index bytes = 0;
     std::vector<Buffer> buffers;
     for (ValueId v : stored) {
-      Buffer b = k_.make_buffer(k_.names.unique(k_.hints.of_storage(v)), k_.kernel.type(v));
+      Buffer b = k_.make_buffer(k_.names.unique(k_.hints.of_storage(v)), v);
       bytes += round_up(b.elements * memory_bytes(b.dtype), 64);
       buffers.push_back(b);
       k_.add_buffer(v, std::move(b));

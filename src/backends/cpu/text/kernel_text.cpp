@@ -172,7 +172,23 @@ Range KernelText::range_of(const Op& op) const {
   return {-kUnbounded, kUnbounded};
 }
 
-Buffer KernelText::make_buffer(const std::string& buffer_name, const tile::TileType& type) const {
+// Whether a tile is a transpose's and has fewer columns than a vector, and nobody but element loops reads it.
+bool KernelText::has_joined_rows(ValueId v) const {
+  const Op* made = definition(v);
+  if (made == nullptr || made->kind != OpKind::transpose || plan.storage(v) != v) return false;
+  const std::vector<Index>& shape = kernel.type(v).shape;
+  if (shape[0] < lanes || shape[1] < 2 || shape[1] >= lanes) return false;
+  bool others = false;
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    const bool reads = std::find(op.operands.begin(), op.operands.end(), v) != op.operands.end();
+    others = others || (reads && op.kind != OpKind::apply && op.kind != OpKind::cast &&
+                        op.kind != OpKind::store);
+  });
+  return !others;
+}
+
+Buffer KernelText::make_buffer(const std::string& buffer_name, ValueId v) const {
+  const tile::TileType& type = kernel.type(v);
   Buffer b{.name = buffer_name, .dtype = type.dtype};
   b.strides.resize(type.shape.size());
   Index step = 1;
@@ -180,9 +196,9 @@ Buffer KernelText::make_buffer(const std::string& buffer_name, const tile::TileT
     if (type.shape[i] == 1) continue;
     b.strides[i] = step;
     step *= type.shape[i];
-    if (b.strides[i] == 1) step = round_up(step, lanes);
+    if (b.strides[i] == 1 && !has_joined_rows(v)) step = round_up(step, lanes);
   }
-  b.elements = round_up(step, lanes);
+  b.elements = round_up(step, lanes) + (has_joined_rows(v) ? lanes : 0);
   return b;
 }
 

@@ -31,7 +31,8 @@ struct ScalarText {
   std::optional<tile::Number> number = std::nullopt;
 };
 
-// A tile value in memory: row-major, unit axes left out, rows padded to whole vectors.
+// A tile value in memory: row-major, unit axes left out, rows padded to whole vectors. Short rows that a
+// transposition leaves for element loops alone lie one after another (loops/joined_rows.h).
 struct Buffer {
   std::string name;
   DType dtype = DType::f32;
@@ -85,10 +86,11 @@ class KernelText {
 
   // --- buffers
   const Buffer& buffer(tile::ValueId v) const { return buffers_.at(plan.storage(v)); }
-  Buffer make_buffer(const std::string& name, const tile::TileType& type) const;
+  Buffer make_buffer(const std::string& name, tile::ValueId v) const;
   void add_buffer(tile::ValueId v, Buffer buffer) { buffers_[v] = std::move(buffer); }
 
  private:
+  bool has_joined_rows(tile::ValueId v) const;
   Range range_of(const tile::Op& op) const;
   std::set<std::string> headers_{"tw_cpu/core.h"};
   std::map<tile::ValueId, ScalarText> scalars_;

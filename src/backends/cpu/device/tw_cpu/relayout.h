@@ -5,6 +5,15 @@
 
 namespace tw {
 
+template <int...>
+struct IntList {};
+template <class T, T... Number>
+struct IntSequence {
+  typedef IntList<Number...> list;
+};
+// 0, 1, … for a vector's lanes.
+typedef __make_integer_seq<IntSequence, int, TW_LANES>::list LaneNumbers;
+
 // Transposes a square of as many rows as lanes. Zipping row i with the row half the rows further on moves one
 // bit of the row's number into the lane's; after all bits rows and lanes have changed places.
 template <class V>
@@ -32,6 +41,55 @@ TW_INLINE void transpose_block(const T* from, i64 from_stride, T* to, i64 to_str
   for (int i = 0; i < TW_LANES; ++i) store(to + i * to_stride, rows[i]);
 }
 
+// The same where fewer than as many rows, or columns, are there.
+template <int Rows, int Columns, class T>
+TW_INLINE void transpose_edge(const T* from, i64 from_stride, T* to, i64 to_stride) {
+  vec<T> rows[TW_LANES];
+#pragma clang loop unroll(full)
+  for (int i = 0; i < TW_LANES; ++i)
+    rows[i] = i >= Rows             ? vec<T>(0)
+              : Columns == TW_LANES ? load(from + i * from_stride)
+                                    : load_tail(from + i * from_stride, Columns, vec<T>(0));
+  transpose_lanes(rows);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < Columns; ++i)
+    if (Rows == TW_LANES)
+      store(to + i * to_stride, rows[i]);
+    else
+      store_tail(to + i * to_stride, rows[i], Rows);
+}
+
+// The first `Rows` lanes of each `Apart`, one group after another.
+template <int Rows, int Apart, class V, int... Lane>
+TW_INLINE V pack_groups(V x, IntList<Lane...>) {
+  return __builtin_shufflevector(
+      x, x, (Lane / Rows < TW_LANES / Apart ? Lane / Rows * Apart + Lane % Rows : TW_LANES - 1)...);
+}
+
+// Columns of few rows, one after another in memory: as many steps of transpose_lanes() as the rows' number
+// has bits. `to` has room for a vector behind the last element.
+template <int Rows, class T>
+TW_INLINE void interleave_block(const T* from, i64 from_stride, T* to) {
+  constexpr int kApart = Rows <= 2 ? 2 : Rows <= 4 ? 4 : Rows <= 8 ? 8 : 16;
+  vec<T> rows[kApart], zipped[kApart];
+#pragma clang loop unroll(full)
+  for (int i = 0; i < kApart; ++i) rows[i] = i < Rows ? load(from + i * from_stride) : vec<T>(0);
+#pragma clang loop unroll(full)
+  for (int bit = 1; bit < kApart; bit *= 2) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < kApart / 2; ++i) {
+      zipped[2 * i] = zip_first(rows[i], rows[i + kApart / 2]);
+      zipped[2 * i + 1] = zip_second(rows[i], rows[i + kApart / 2]);
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < kApart; ++i) rows[i] = zipped[i];
+  }
+  constexpr int kPacked = TW_LANES / kApart * Rows;  // elements of a vector, but for those that are missing
+#pragma clang loop unroll(full)
+  for (int i = 0; i < kApart; ++i)
+    store(to + i * kPacked, Rows == kApart ? rows[i] : pack_groups<Rows, kApart>(rows[i], LaneNumbers{}));
+}
+
 // Rows of a buffer are whole vectors, and loops compute all lanes of these: behind the last element stand
 // zeros, since numbers that were left there may be subnormal, which takes a processor hundreds of cycles.
 template <int Rows, int Columns, class T>
@@ -44,13 +102,29 @@ TW_INLINE void clear_behind(T* to, i64 stride) {
 
 template <int Rows, int Columns, class T>
 static void transpose(const T* from, i64 from_stride, T* to, i64 to_stride) {
+  constexpr int kLastRows = Rows % TW_LANES, kLastColumns = Columns % TW_LANES;
   constexpr i64 kRows = Rows / TW_LANES * TW_LANES, kColumns = Columns / TW_LANES * TW_LANES;
   for (i64 r = 0; r < kRows; r += TW_LANES)
     for (i64 c = 0; c < kColumns; c += TW_LANES)
       transpose_block(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
-  for (i64 r = 0; r < Rows; ++r)
-    for (i64 c = r < kRows ? kColumns : 0; c < Columns; ++c)
-      to[c * to_stride + r] = from[r * from_stride + c];
+  if constexpr (Rows < TW_LANES && Rows > 1)
+    if (to_stride == Rows) {
+      for (i64 c = 0; c < kColumns; c += TW_LANES) interleave_block<Rows>(from + c, from_stride, to + c * Rows);
+      for (i64 c = kColumns; c < Columns; ++c)
+        for (i64 r = 0; r < Rows; ++r) to[c * Rows + r] = from[r * from_stride + c];
+      return;
+    }
+  if constexpr (kLastRows > 0)
+    for (i64 c = 0; c < kColumns; c += TW_LANES)
+      transpose_edge<kLastRows, TW_LANES>(from + kRows * from_stride + c, from_stride,
+                                          to + c * to_stride + kRows, to_stride);
+  if constexpr (kLastColumns > 0)
+    for (i64 r = 0; r < kRows; r += TW_LANES)
+      transpose_edge<TW_LANES, kLastColumns>(from + r * from_stride + kColumns, from_stride,
+                                             to + kColumns * to_stride + r, to_stride);
+  if constexpr (kLastRows > 0 && kLastColumns > 0)
+    transpose_edge<kLastRows, kLastColumns>(from + kRows * from_stride + kColumns, from_stride,
+                                            to + kColumns * to_stride + kRows, to_stride);
   clear_behind<Columns, Rows>(to, to_stride);
 }
 
