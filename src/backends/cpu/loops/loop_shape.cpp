@@ -155,6 +155,29 @@ int wanted_copies(const KernelText& k, const LoopPart& part) {
   return accumulates || from_memory || vector_operations(part) > kShortOperations ? most : (most + 1) / 2;
 }
 
+// Operations that are the same for all rows, masks of a concat's parts for instance, in a loop of nothing but
+// what is computed lane by lane and stored.
+double operations_of_all_rows(const LoopPart& part, int other) {
+  std::vector<bool> along(part.loop->body.size());
+  double operations = 0;
+  for (const int i : part.instrs) {
+    const Instr& instr = part.at(i);
+    const bool stores = instr.kind == Instr::Kind::effect && instr.op->kind == OpKind::store;
+    if (is_reduction(instr) || (instr.kind == Instr::Kind::effect && !stores)) return 0;
+    if (instr.kind == Instr::Kind::compute && instr.op->kind == OpKind::random) return 0;
+    bool changes = false;
+    for (const printer::Ref& r : instr.operands)
+      changes = changes || (!r.is_scalar() && along[static_cast<std::size_t>(r.instr)]);
+    if (instr.kind == Instr::Kind::reload || is_access(instr) ||
+        (instr.op && instr.op->kind == OpKind::arange))
+      changes = changes || std::find(instr.axes.begin(), instr.axes.end(), other) != instr.axes.end();
+    along[static_cast<std::size_t>(i)] = changes;
+    if (!changes && instr.kind == Instr::Kind::compute && instr.op->kind == OpKind::apply)
+      operations += info(instr.op->prim).flops;
+  }
+  return operations;
+}
+
 }  // namespace
 
 LoopShape choose_shape(const KernelText& k, const LoopPart& part) {
@@ -170,6 +193,9 @@ LoopShape choose_shape(const KernelText& k, const LoopPart& part) {
   if (s.other >= 0) {
     s.other_count = shape[static_cast<std::size_t>(s.other)];
     for (int i : part.instrs) s.vec_outside = s.vec_outside || reduced_axis(part.at(i)) == s.other;
+    s.vec_outside = s.vec_outside || (s.vec == last && s.vec_count <= kNarrowVectors * k.lanes &&
+                                      s.other_count >= kManyRows &&
+                                      operations_of_all_rows(part, s.other) >= kSameForAllRows);
   }
   const Index vectors = ceil_div(s.vec_count, k.lanes);
   s.copies = static_cast<int>(std::min<Index>(copies_that_fit(k, part, wanted_copies(k, part)), vectors));
