@@ -52,5 +52,26 @@ TEST(TurnedReads, HaveTheValuesOfTheirGraphs) {
     }
 }
 
+// The mask of a part of a part is a choice between masks.
+TEST(TurnedReads, PartsOfPartsAreTurnedAsWell) {
+  test::GraphCheck check({.device = "emulated:sm_90a"});
+  const auto target = open_emulated_cuda("sm_90a").value()->target();
+  ir::Graph graph("turned");
+  const Value x{&graph, graph.add_input("x", {DType::f32, {410, 300}})};
+  const Value inner = ops::abs(ops::concat({ops::neg(x), x}, 1));
+  graph.set_outputs({ops::transpose(ops::concat({inner, x}, 1), {1, 0}).id});
+  EXPECT_EQ(check.problem_with(graph, 1), "");
+  const passes::Compiled compiled = passes::run_pipeline(graph, target);
+  ASSERT_EQ(compiled.plan.kernels.size(), 1u);
+  const std::string text = tile::print(compiled.plan.kernels[0]);
+  const auto count = [&](std::string_view word) {
+    int found = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("= gather "), 3) << text;
+  EXPECT_EQ(count("= transpose "), 3) << text;
+}
+
 }  // namespace
 }  // namespace tilewright::emulation
