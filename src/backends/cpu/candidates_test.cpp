@@ -47,7 +47,7 @@ TEST(PredictedTime, LeavesTheOtherCoresAsleepForLittleWork) {
 }
 
 // Eight programs read their rows once, or once more after a sum of them.
-double us_of_rows(Index columns, int times) {
+std::vector<backends::Candidate> candidates_of_rows(Index columns, int times) {
   tile::Builder k("rows");
   const tile::View x = k.view("x", DType::f32, {8, columns}), y = k.view("y", DType::f32, {8});
   const tile::Value row = k.program_id(0);
@@ -68,7 +68,16 @@ double us_of_rows(Index columns, int times) {
                             .unit_cache_bytes = Index{4} << 20,
                             .flops_per_s = 1e15,
                             .launch_s = 0};
-  return predicted_us(kernel, target);
+  return list_candidates(kernel, target);
+}
+double us_of_rows(Index columns, int times) {
+  return candidates_of_rows(columns, times).front().predicted_us;
+}
+
+TEST(Candidates, FetchAheadWhatACoresOwnCachesDoNotHold) {
+  for (const Index columns : {Index{1} << 15, Index{1} << 20, Index{1} << 23})
+    for (const backends::Candidate& c : candidates_of_rows(columns, 1))
+      EXPECT_EQ(std::get<tile::CpuLoops>(c.schedule.kind).fetch_ahead, columns > 1 << 15) << columns;
 }
 
 TEST(PredictedTime, FollowsTheCacheThatHoldsWhatIsRead) {
