@@ -115,8 +115,8 @@ void LoopAnalysis::analyse() {
   choose_in_place();
 }
 
-// Rows that are walked as one: what is not the same for all elements changes along them, and all ends with the
-// last row.
+// Rows that are walked as one: what is not the same for all elements changes along them, and all ends with
+// the last row.
 void LoopAnalysis::join_rows() {
   for (const int i : part_.instrs) {
     Node& n = node(i);

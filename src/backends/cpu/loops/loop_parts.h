@@ -35,8 +35,8 @@ struct LoopNode {
   Access access;
   BesideRows lies = BesideRows::along;  // where rows are walked as one
   Amount row_step = 0;                  // of what lies by_row
-  std::string base;     // pointer to the access' first element
-  std::string pointer;  // to the row's first element
+  std::string base;                     // pointer to the access' first element
+  std::string pointer;                  // to the row's first element
   LoopWindow window;
   std::string row_end;      // where `window` depends on the row: its end in this row
   bool streams = false;     // a store past the caches, where the row is aligned

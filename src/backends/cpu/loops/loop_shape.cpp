@@ -193,9 +193,9 @@ LoopShape choose_shape(const KernelText& k, const LoopPart& part) {
   if (s.other >= 0) {
     s.other_count = shape[static_cast<std::size_t>(s.other)];
     for (int i : part.instrs) s.vec_outside = s.vec_outside || reduced_axis(part.at(i)) == s.other;
-    s.vec_outside = s.vec_outside || (s.vec == last && s.vec_count <= kNarrowVectors * k.lanes &&
-                                      s.other_count >= kManyRows &&
-                                      operations_of_all_rows(part, s.other) >= kSameForAllRows);
+    s.vec_outside = s.vec_outside ||
+                    (s.vec == last && s.vec_count <= kNarrowVectors * k.lanes && s.other_count >= kManyRows &&
+                     operations_of_all_rows(part, s.other) >= kSameForAllRows);
   }
   const Index vectors = ceil_div(s.vec_count, k.lanes);
   s.copies = static_cast<int>(std::min<Index>(copies_that_fit(k, part, wanted_copies(k, part)), vectors));

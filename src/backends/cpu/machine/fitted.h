@@ -110,9 +110,9 @@ inline constexpr double kKeepAboveFlops = 4;
 // computes: in operations on a vector. No record.
 inline constexpr double kLoopOverhead = 1, kStreamedStore = 10;
 
-// A block's columns are walked outside and its rows inside where at least so many operations on a vector are the
-// same for all rows, of which there are many, and where a block is so narrow, in vectors, that a row's end is near
-// anyway. Chosen, not measured.
+// A block's columns are walked outside and its rows inside where at least so many operations on a vector are
+// the same for all rows, of which there are many, and where a block is so narrow, in vectors, that a row's
+// end is near anyway. Chosen, not measured.
 inline constexpr double kSameForAllRows = 6;
 inline constexpr Index kManyRows = 8, kNarrowVectors = 16;
 // Rows are walked as one where that leaves at most so many of the vectors: what is the same for all rows is

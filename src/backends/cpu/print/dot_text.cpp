@@ -206,8 +206,8 @@ void print_dot(KernelText& k, const Op& op) {
                   ends ? ", DotEnd::within" : "", left, right, sums.at, row, k.room, sums.name,
                   starts ? "=" : "+=", left, right);
       if (starts && !whole && !direct)  // rows and columns that do not exist are zeros too
-        k.code.line("dot_clear_rest<{}, {}>({}, {}, {}.outer, {}.outer);", c.shape[0], c.shape[1], sums.at, row,
-                    left, right);
+        k.code.line("dot_clear_rest<{}, {}>({}, {}, {}.outer, {}.outer);", c.shape[0], c.shape[1], sums.at,
+                    row, left, right);
       return;
     case DotForm::few_rows:
       k.include("tw_cpu/dot_few.h");

@@ -181,8 +181,8 @@ bool KernelText::has_joined_rows(ValueId v) const {
   bool others = false;
   tile::for_each_op(kernel.body, [&](const Op& op) {
     const bool reads = std::find(op.operands.begin(), op.operands.end(), v) != op.operands.end();
-    others = others || (reads && op.kind != OpKind::apply && op.kind != OpKind::cast &&
-                        op.kind != OpKind::store);
+    others =
+        others || (reads && op.kind != OpKind::apply && op.kind != OpKind::cast && op.kind != OpKind::store);
   });
   return !others;
 }

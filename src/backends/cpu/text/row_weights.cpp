@@ -36,9 +36,7 @@ class RowWeightFinder {
 
  private:
   const Op* made_by(ValueId v) const { return made_by_[static_cast<std::size_t>(v)]; }
-  static bool applies(const Op* op, Prim prim) {
-    return op && op->kind == OpKind::apply && op->prim == prim;
-  }
+  static bool applies(const Op* op, Prim prim) { return op && op->kind == OpKind::apply && op->prim == prim; }
 
   bool is_below_largest(const Op* difference) const {
     return applies(difference, Prim::sub) && is_largest_of(difference->operands[1], difference->operands[0]);

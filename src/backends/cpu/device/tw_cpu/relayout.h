@@ -109,7 +109,8 @@ static void transpose(const T* from, i64 from_stride, T* to, i64 to_stride) {
       transpose_block(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
   if constexpr (Rows < TW_LANES && Rows > 1)
     if (to_stride == Rows) {
-      for (i64 c = 0; c < kColumns; c += TW_LANES) interleave_block<Rows>(from + c, from_stride, to + c * Rows);
+      for (i64 c = 0; c < kColumns; c += TW_LANES)
+        interleave_block<Rows>(from + c, from_stride, to + c * Rows);
       for (i64 c = kColumns; c < Columns; ++c)
         for (i64 r = 0; r < Rows; ++r) to[c * Rows + r] = from[r * from_stride + c];
       return;
