@@ -72,7 +72,21 @@ class DotResultFinder {
     if (!printer::is_zeros(k_.definition(dot.operands[2])) || store.tile_dims.size() != 2) return false;
     const tile::Dim& step = view.strides[static_cast<std::size_t>(store.tile_dims[1])];
     if (!step.is_constant() || step.value != 1 || !starts_inside(store)) return false;
-    return ends_together(store, 0, dot.operands[0]) && ends_together(store, 1, dot.operands[1]);
+    return !may_overwrite(store, dot.operands[1]) && ends_together(store, 0, dot.operands[0]) &&
+           ends_together(store, 1, dot.operands[1]);
+  }
+
+  // Whether b is read from memory that the store may be granted (passes/plan/overwrite_inputs.h): the same
+  // block of a view that lies the same way. Rows of a are packed before rows of c are written, panels of b
+  // one after another.
+  bool may_overwrite(const Op& store, ValueId b) const {
+    if (k_.in_place.count(b) == 0) return false;
+    const Op* load = k_.definition(b);
+    if (load->kind == OpKind::transpose) load = k_.definition(load->operands[0]);
+    const tile::ViewParam &from = k_.kernel.views[static_cast<std::size_t>(load->param)],
+                          &to = k_.kernel.views[static_cast<std::size_t>(store.param)];
+    return from.dtype == to.dtype && from.extents == to.extents && from.strides == to.strides &&
+           k_.kernel.type(load->results[0]).shape == k_.kernel.type(store.operands[0]).shape;
   }
 
   // Whether a store's block begins inside its view, and lies inside along the axes that it does not walk.
