@@ -88,7 +88,9 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
                moving = std::min(1.0, cores / (target.alone_share * units));
   const double unique = cost.work.bytes(), rate = target.bytes_per_s(unique),
                passing = std::max(unique, target.beside_bytes);
-  const bool near = target.unit_caches_hold(passing);
+  // What a core's own caches hold needs no fetching; where these are not known, what the last one holds.
+  const bool near = target.unit_caches_hold(passing),
+             held = target.unit_cache_bytes > 0 ? near : target.cache_holds(passing);
   // What a program without products reads again has left its core's cache where all that it touches did.
   const bool again =
       !has_dot(kernel) && target.unit_cache_bytes > 0 && !target.unit_caches_hold(unique / programs * units);
@@ -103,7 +105,7 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
     for (const int unroll : {4, 2, 8}) {
       backends::Candidate c;
       c.schedule = {.kind = tile::CpuLoops{.unroll = unroll,
-                                           .fetch_ahead = walks_again && !near,
+                                           .fetch_ahead = walks_again && !held,
                                            .streaming_stores = streaming}};
       // A cached store first reads the line it overwrites; a streaming one makes the next reader fetch it
       // again.
