@@ -1,8 +1,8 @@
-// elements threads=1024 threads_per_row=1024; predicted 22.1 us
+// elements threads=512 threads_per_row=512; predicted 16.9 us
 // take_take_eq_le_0_blocks: ids i64[16384] -> blocks i64[4,128]
-// schedule: elements threads=1024 threads_per_row=1024
-// tiles [1,128]: column (c*1024 + t)*2 + v; 1 rows, 1 vectors of 2 a thread
-// tiles [1,4096]: column (c*1024 + t)*2 + v; 1 rows, 2 vectors of 2 a thread
+// schedule: elements threads=512 threads_per_row=512
+// tiles [1,128]: column (c*512 + t)*2 + v; 1 rows, 1 vectors of 2 a thread
+// tiles [1,4096]: column (c*512 + t)*2 + v; 1 rows, 4 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
 #include "tw_cuda/convert.cuh"
@@ -12,13 +12,13 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(const i64* __restrict__ ids, i64* __restrict__ blocks) {
-  __shared__ i64 min_of_ids_parts[1][32];
-  __shared__ i64 max_of_ids_parts[1][32];
-  __shared__ i32 min_of_best_parts[1][32];
-  __shared__ i32 max_of_best_parts[1][32];
-  __shared__ i32 max_of_best_2_parts[1][32];
-  __shared__ i32 max_of_best_3_parts[1][32];
+extern "C" __global__ void __launch_bounds__(512) take_take_eq_le_0_blocks(const i64* __restrict__ ids, i64* __restrict__ blocks) {
+  __shared__ i64 min_of_ids_parts[1][16];
+  __shared__ i64 max_of_ids_parts[1][16];
+  __shared__ i32 min_of_best_parts[1][16];
+  __shared__ i32 max_of_best_parts[1][16];
+  __shared__ i32 max_of_best_2_parts[1][16];
+  __shared__ i32 max_of_best_3_parts[1][16];
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
   const i32 index = program_0 * 128;
@@ -56,11 +56,11 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   const bool or_4 = min_of_ids > 72057594037927936ll || min_of_ids < -72057594037927936ll;
   const i64 masked_min_of_ids_2 = or_4 ? (-9223372036854775807ll - 1) : add(i64(1), mul(min_of_ids, i64(1)));
 
-  Vec<i32, 2> best[2];
-  Vec<i32, 2> best_2[2];
-  Vec<i32, 2> best_3[2];
+  Vec<i32, 2> best[4];
+  Vec<i32, 2> best_2[4];
+  Vec<i32, 2> best_3[4];
 #pragma unroll
-  for (int c = 0; c < 2; ++c) {
+  for (int c = 0; c < 4; ++c) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
       best[c].v[v] = 16384;
@@ -70,17 +70,17 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   }
 
   for (i32 k = 0; k < 16384; k += 4096) {
-    Vec<i64, 2> ids_in_2[2];
+    Vec<i64, 2> ids_in_2[4];
     const i64* const ids_at_2 = ids + k + t * 2;
 #pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      ids_in_2[c] = load<2, Cache::constant>(ids_at_2 + c * 2048);
+    for (int c = 0; c < 4; ++c) {
+      ids_in_2[c] = load<2, Cache::constant>(ids_at_2 + c * 1024);
     }
 #pragma unroll
-    for (int c = 0; c < 2; ++c) {
+    for (int c = 0; c < 4; ++c) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const i32 column_index = k + ((c * 1024 + t) * 2 + v);
+        const i32 column_index = k + ((c * 512 + t) * 2 + v);
         const bool and_ = (ids_in_2[c].v[v] >= masked_min_of_ids && ids_in_2[c].v[v] <= masked_max_of_ids) && 0 + column_index <= neg_index;
         const bool or_5 = (ids_in_2[c].v[v] <= masked_max_of_ids_2 || ids_in_2[c].v[v] >= masked_min_of_ids_2) || 0 + column_index * -1 <= neg_index_2;
         best[c].v[v] = and_ ? min(best[c].v[v], column_index) : best[c].v[v];
@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   i32 max_of_best = Max::identity<i32>();
   i32 max_of_best_2 = Max::identity<i32>();
 #pragma unroll
-  for (int c = 0; c < 2; ++c) {
+  for (int c = 0; c < 4; ++c) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
       min_of_best = min(min_of_best, best[c].v[v]);
@@ -121,9 +121,9 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   const i32 max_of_best_i64 = quotient_2;
   if (threadIdx.x == 0) blocks[128 + index_2] = cast<i64>(i64(max_of_best_i64));
 
-  Vec<i32, 2> best_4[2];
+  Vec<i32, 2> best_4[4];
 #pragma unroll
-  for (int c = 0; c < 2; ++c) {
+  for (int c = 0; c < 4; ++c) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
       best_4[c].v[v] = -1;
@@ -131,17 +131,17 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   }
 
   for (i32 k_2 = 0; k_2 < 16384; k_2 += 4096) {
-    Vec<i64, 2> ids_in_2[2];
+    Vec<i64, 2> ids_in_2[4];
     const i64* const ids_at_2 = ids + k_2 + t * 2;
 #pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      ids_in_2[c] = load<2, Cache::constant>(ids_at_2 + c * 2048);
+    for (int c = 0; c < 4; ++c) {
+      ids_in_2[c] = load<2, Cache::constant>(ids_at_2 + c * 1024);
     }
 #pragma unroll
-    for (int c = 0; c < 2; ++c) {
+    for (int c = 0; c < 4; ++c) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const i32 column_index = k_2 + ((c * 1024 + t) * 2 + v);
+        const i32 column_index = k_2 + ((c * 512 + t) * 2 + v);
         const bool or_5 = (ids_in_2[c].v[v] <= masked_max_of_ids_2 || ids_in_2[c].v[v] >= masked_min_of_ids_2) || 0 + column_index * -1 <= neg_index_2;
         best_4[c].v[v] = or_5 && column_index < max_of_best_2 ? max(best_4[c].v[v], column_index) : best_4[c].v[v];
       }
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
 
   i32 max_of_best_3 = Max::identity<i32>();
 #pragma unroll
-  for (int c = 0; c < 2; ++c) {
+  for (int c = 0; c < 4; ++c) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
       max_of_best_3 = max(max_of_best_3, best_4[c].v[v]);
