@@ -119,10 +119,11 @@ bool oracle_can(const ir::Graph& graph) {
 void RandomRounding::move(std::span<double> values, double roundoff, double underflow) {
   if (seed_ == 0) return;
   for (std::size_t i = 0; i < values.size(); i += 4) {
-    const auto words = philox4x32(seed_, place_++);
+    const auto words = philox4x32((seed_ + 1) / 2, place_++);
     for (std::size_t w = 0; w < 4 && i + w < values.size(); ++w)
       if (double& v = values[i + w]; v != 0) {
-        const double drawn = 2 * static_cast<double>(uniform_f32(words[w])) - 1;
+        double drawn = 2 * static_cast<double>(uniform_f32(words[w])) - 1;
+        if (seed_ % 2 == 0) drawn = drawn < 0 ? 1 + drawn : drawn - 1;
         v = v * (1 + roundoff * drawn) + underflow * drawn;
       }
   }

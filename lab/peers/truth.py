@@ -12,7 +12,7 @@ UNDERFLOW = {"f16": 2.0 ** -25}  # half of the least number: what rounding does 
 F32 = 2.0 ** -24
 SUMS = 8  # roundings in f32 that sums do to each of their terms, at most
 PRODUCTS = {"aten::mm": 0, "aten::bmm": 0, "aten::mv": 0, "aten::dot": 0, "aten::addmm": 1, "aten::baddbmm": 1, "aten::addmv": 1}  # and their operand with the terms last
-NOISY_RUNS = 2
+NOISY_RUNS = 2  # a pair (draws())
 OWN_RUN = 1 / 16  # of a result: what PyTorch's own run may be off to count
 
 
@@ -22,7 +22,18 @@ def of_products(terms):
     return max(SUMS, (terms / 2) ** 0.5)
 
 
-def widened(roundoff, seed, underflow=0.0, seen=None):
+def draws(seed, run):
+    """Numbers of [-1, 1] by which runs move what they compute. What hardly moves in run 0 moves far in run 1: where a result depends on one
+    rounding alone, as the gradient of a query that attends to one key, two draws by chance would both be small for some elements of millions."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.rand(999983, generator=generator, dtype=torch.float64) * 2 - 1
+    if run == 0:
+        return drawn
+    signs = torch.rand(len(drawn), generator=generator, dtype=torch.float64) - 0.5
+    return torch.copysign(1 - drawn.abs(), signs)
+
+
+def widened(roundoff, seed, run=0, underflow=0.0, seen=None):
     """A mode in which every op computes in float64, even where the text narrows, and its result is moved by up to `roundoff` of
     itself and `underflow` at random: as if it had been rounded there. `seen["terms"]` becomes the most terms of a product's sums."""
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -33,8 +44,7 @@ def widened(roundoff, seed, underflow=0.0, seen=None):
         if not isinstance(t, torch.Tensor) or t.dtype != torch.float64 or t.numel() == 0:
             return t
         if "pool" not in noise:
-            generator = torch.Generator().manual_seed(seed)
-            noise["pool"] = (torch.rand(999983, generator=generator, dtype=torch.float64) * 2 - 1).to(t.device)
+            noise["pool"] = draws(seed, run).to(t.device)
             noise["at"] = 0
         pool = noise["pool"]
         noise["at"] = (noise["at"] + 314159) % len(pool)
@@ -89,9 +99,9 @@ def in_float64(run, dtype):
         sums = of_products(seen["terms"]) * F32
         exact = exact if isinstance(exact, (tuple, list)) else (exact,)
         spreads = [torch.zeros_like(y, dtype=torch.float64) for y in exact]
-        for seed in range(1, NOISY_RUNS + 1):
-            given = [widened(sums, 97 * seed + i)[1](x) for i, x in enumerate(wide)]
-            with widened(max(ROUNDOFF[dtype], SUMS * F32), seed, UNDERFLOW.get(dtype, 0.0))[0], step_by_step():
+        for run_of_pair in range(NOISY_RUNS):
+            given = [widened(sums, 97 + i, run_of_pair)[1](x) for i, x in enumerate(wide)]
+            with widened(max(ROUNDOFF[dtype], SUMS * F32), 1, run_of_pair, UNDERFLOW.get(dtype, 0.0))[0], step_by_step():
                 spread_by(spreads, exact, run(*given))
         spread_by(spreads, exact, run(*inputs), OWN_RUN)
         return (*exact, *spreads)
