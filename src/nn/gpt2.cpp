@@ -33,6 +33,28 @@ Tensor attend(const GPT2::Attention& layer, const Tensor& x, Index heads, Dropou
   return apply(layer.c_proj, join_heads(y, where), where);
 }
 
+// gpt2_features() for `function`, by whose name it fails.
+Tensor features(const char* function, const GPT2& model, const Tensor& tokens, Index heads, Dropout dropout,
+                const Location& where) {
+  const Shape table = model.wpe.weight.shape(where);
+  const Index context = table[0];
+  if (tokens.rank(where) != 2 || tokens.shape()[1] > context)
+    throw Error(fmt::format("{}: tokens are {}, and must be (B, T) with T at most the context, {}", function,
+                            to_string(tokens.shape()), context),
+                where);
+  check_heads(function, heads, table[1], where);
+  const Index length = tokens.shape()[1];
+  const Tensor places = slice(model.wpe.weight, 0, {0, length}, where);
+  Tensor x = dropout(add({apply(model.wte, tokens, where), where}, {places, where}, where), where);
+  for (const GPT2::Block& block : model.h) {
+    const Tensor attended = attend(block.attn, apply(block.ln_1, x, 1e-5, where), heads, dropout, where);
+    x = add({x, where}, {dropout(attended, where), where}, where);
+    const Tensor wide = gelu_tanh(apply(block.mlp.c_fc, apply(block.ln_2, x, 1e-5, where), where), where);
+    x = add({x, where}, {dropout(apply(block.mlp.c_proj, wide, where), where), where}, where);
+  }
+  return apply(model.ln_f, x, 1e-5, where);
+}
+
 }  // namespace
 
 GPT2 make_gpt2(Context& ctx, const GPT2Config& config, const Location& where) {
@@ -62,32 +84,18 @@ GPT2 make_gpt2(Context& ctx, const GPT2Config& config, const Location& where) {
 
 Tensor gpt2_features(const GPT2& model, const Tensor& tokens, Index heads, Dropout dropout,
                      const Location& where) {
-  const Index context = model.wpe.weight.shape(where)[0];
-  if (tokens.rank(where) != 2 || tokens.shape()[1] > context)
-    throw Error(fmt::format("gpt2: tokens are {}, and must be (B, T) with T at most the context, {}",
-                            to_string(tokens.shape()), context),
-                where);
-  const Index length = tokens.shape()[1];
-  const Tensor places = slice(model.wpe.weight, 0, {0, length}, where);
-  Tensor x = dropout(add({apply(model.wte, tokens, where), where}, {places, where}, where), where);
-  for (const GPT2::Block& block : model.h) {
-    const Tensor attended = attend(block.attn, apply(block.ln_1, x, 1e-5, where), heads, dropout, where);
-    x = add({x, where}, {dropout(attended, where), where}, where);
-    const Tensor wide = gelu_tanh(apply(block.mlp.c_fc, apply(block.ln_2, x, 1e-5, where), where), where);
-    x = add({x, where}, {dropout(apply(block.mlp.c_proj, wide, where), where), where}, where);
-  }
-  return apply(model.ln_f, x, 1e-5, where);
+  return features("gpt2_features", model, tokens, heads, std::move(dropout), where);
 }
 
 Tensor gpt2_logits(const GPT2& model, const Tensor& tokens, Index heads, Dropout dropout,
                    const Location& where) {
-  const Tensor x = gpt2_features(model, tokens, heads, std::move(dropout), where);
+  const Tensor x = features("gpt2_logits", model, tokens, heads, std::move(dropout), where);
   return matmul(x, swap_axes(model.wte.weight, 0, 1, where), where);
 }
 
 Tensor gpt2_loss(const GPT2& model, const Tensor& tokens, const Tensor& targets, Index heads, Dropout dropout,
                  const Location& where) {
-  const Tensor x = gpt2_features(model, tokens, heads, std::move(dropout), where);
+  const Tensor x = features("gpt2_loss", model, tokens, heads, std::move(dropout), where);
   return linear_cross_entropy(x, model.wte.weight, targets, where);
 }
 

@@ -3,7 +3,15 @@
 
 #include <tilewright/tensor/functions.h>
 
+#include <fmt/format.h>
+
 namespace tilewright::nn {
+
+// Throws Error in the name of a model's `function` where `heads` heads cannot share the width.
+inline void check_heads(const char* function, Index heads, Index width, const Location& where) {
+  if (heads < 1 || width % heads != 0)
+    throw Error(fmt::format("{}: {} heads do not divide the width {}", function, heads, width), where);
+}
 
 // (B, T, heads · D) as (B, heads, T, D), and back.
 inline Tensor split_heads(const Tensor& x, Index heads, const Location& where) {

@@ -17,13 +17,16 @@ Linear make_projection(Context& ctx, Index in, Index out, double deviation, cons
   return {.weight = normal(ctx, {out, in}, deviation, where), .bias = {}};
 }
 
+Index kv_heads_of(const LlamaConfig& config) { return config.kv_heads == 0 ? config.heads : config.kv_heads; }
+
 Tensor attend(const Llama::Attention& layer, const Tensor& x, const LlamaConfig& config,
               const Location& where) {
+  const Index kv_heads = kv_heads_of(config);
   const auto turned = [&](const Linear& projection, Index heads) {
     return rotary(split_heads(apply(projection, x, where), heads, where), config.rotary_base, 0, where);
   };
-  const Tensor v = split_heads(apply(layer.v_proj, x, where), config.kv_heads, where);
-  const Tensor y = attention(turned(layer.q_proj, config.heads), turned(layer.k_proj, config.kv_heads), v,
+  const Tensor v = split_heads(apply(layer.v_proj, x, where), kv_heads, where);
+  const Tensor y = attention(turned(layer.q_proj, config.heads), turned(layer.k_proj, kv_heads), v,
                              {.mask = causal_mask()}, where);
   return apply(layer.o_proj, join_heads(y, where), where);
 }
@@ -35,6 +38,23 @@ Tensor feed_forward(const Llama::Mlp& layer, const Tensor& x, const Location& wh
 
 const Tensor& last_matrix(const Llama& model) {
   return model.lm_head ? model.lm_head->weight : model.model.embed_tokens.weight;
+}
+
+// llama_features() for `function`, by whose name it fails.
+Tensor features(const char* function, const Llama& model, const Tensor& tokens, const LlamaConfig& config,
+                const Location& where) {
+  if (tokens.rank(where) != 2)
+    throw Error(fmt::format("{}: tokens are {}, and must be (B, T)", function, to_string(tokens.shape())),
+                where);
+  check_heads(function, config.heads, model.model.embed_tokens.weight.shape(where)[1], where);
+  Tensor x = apply(model.model.embed_tokens, tokens, where);
+  for (const Llama::Layer& layer : model.model.layers) {
+    const Tensor seen = apply(layer.input_layernorm, x, config.epsilon, where);
+    x = x + attend(layer.self_attn, seen, config, where);
+    const Tensor wide = apply(layer.post_attention_layernorm, x, config.epsilon, where);
+    x = x + feed_forward(layer.mlp, wide, where);
+  }
+  return apply(model.model.norm, x, config.epsilon, where);
 }
 
 }  // namespace
@@ -57,15 +77,16 @@ Tensor rotary(const Tensor& x, double base, Index offset, const Location& where)
 
 Llama make_llama(Context& ctx, const LlamaConfig& config, const Location& where) {
   const auto& c = config;
-  if (c.layers < 1 || c.heads < 1 || c.kv_heads < 1 || c.width < 1 || c.width % c.heads != 0 ||
-      c.heads % c.kv_heads != 0 || c.width / c.heads % 2 != 0)
-    throw Error(
-        fmt::format("make_llama: {} layers of width {} with {} heads, {} of them of keys: each must be "
-                    "at least 1, the heads must divide the width into an even number, and those of keys "
-                    "the heads",
-                    c.layers, c.width, c.heads, c.kv_heads),
-        where);
-  const Index kv_width = c.width / c.heads * c.kv_heads;
+  const Index kv_heads = kv_heads_of(c);
+  const auto refuse = [&](const std::string& why) { throw Error("make_llama: " + why, where); };
+  if (c.layers < 1 || c.heads < 1 || kv_heads < 1 || c.width < 1)
+    refuse(fmt::format("layers = {}, width = {}, heads = {}, kv_heads = {}: each must be at least 1",
+                       c.layers, c.width, c.heads, kv_heads));
+  if (c.width % c.heads != 0 || c.width / c.heads % 2 != 0)
+    refuse(fmt::format("heads = {} must divide width = {} into an even number", c.heads, c.width));
+  if (c.heads % kv_heads != 0)
+    refuse(fmt::format("kv_heads = {} does not divide heads = {}", kv_heads, c.heads));
+  const Index kv_width = c.width / c.heads * kv_heads;
   const auto projection = [&](Index in, Index out) {
     return make_projection(ctx, in, out, c.first_deviation, where);
   };
@@ -89,28 +110,19 @@ Llama make_llama(Context& ctx, const LlamaConfig& config, const Location& where)
 
 Tensor llama_features(const Llama& model, const Tensor& tokens, const LlamaConfig& config,
                       const Location& where) {
-  if (tokens.rank(where) != 2)
-    throw Error(fmt::format("llama: tokens are {}, and must be (B, T)", to_string(tokens.shape())), where);
-  Tensor x = apply(model.model.embed_tokens, tokens, where);
-  for (const Llama::Layer& layer : model.model.layers) {
-    const Tensor seen = apply(layer.input_layernorm, x, config.epsilon, where);
-    x = x + attend(layer.self_attn, seen, config, where);
-    const Tensor wide = apply(layer.post_attention_layernorm, x, config.epsilon, where);
-    x = x + feed_forward(layer.mlp, wide, where);
-  }
-  return apply(model.model.norm, x, config.epsilon, where);
+  return features("llama_features", model, tokens, config, where);
 }
 
 Tensor llama_logits(const Llama& model, const Tensor& tokens, const LlamaConfig& config,
                     const Location& where) {
-  return matmul(llama_features(model, tokens, config, where), swap_axes(last_matrix(model), 0, 1, where),
-                where);
+  return matmul(features("llama_logits", model, tokens, config, where),
+                swap_axes(last_matrix(model), 0, 1, where), where);
 }
 
 Tensor llama_loss(const Llama& model, const Tensor& tokens, const Tensor& targets, const LlamaConfig& config,
                   const Location& where) {
-  return linear_cross_entropy(llama_features(model, tokens, config, where), last_matrix(model), targets,
-                              where);
+  return linear_cross_entropy(features("llama_loss", model, tokens, config, where), last_matrix(model),
+                              targets, where);
 }
 
 }  // namespace tilewright::nn

@@ -2,13 +2,12 @@
 #include <tilewright/perf/ceiling_file.h>
 
 #include "base/plain_message.h"
+#include "base/read_file.h"
 #include "base/safe_file.h"
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace tilewright::perf {
 
@@ -59,12 +58,9 @@ Result<Ceilings> parse_ceilings(std::string_view json, std::string_view origin) 
 }
 
 Result<Ceilings> read_ceilings(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  const bool empty = file.peek() == std::ifstream::traits_type::eof();
-  if (!file.is_open() || file.bad() || (!empty && !(text << file.rdbuf())))
-    return failure(Kind::io, fmt::format("cannot read the ceiling file {}", path));
-  return parse_ceilings(text.str(), path);
+  const auto text = read_file(path);
+  if (!text) return failure(Kind::io, text.error().message);
+  return parse_ceilings(*text, path);
 }
 
 Status write_ceilings(const Ceilings& ceilings, const std::string& path) {

@@ -69,8 +69,15 @@ Status ProbeBench::reserve(std::size_t bytes) {
     auto made = Buffer::allocate(std::shared_ptr<Device>(&device_, [](Device*) {}), bytes);
     if (!made) return made.error();
     *buffer = std::move(*made);
-    // Not zeros, which a virtual machine's host may keep as one shared page.
-    if (Status filled = backend().fill((*buffer)->data(), {0x5A}, bytes); !filled) return filled;
+    // Not zeros, which a virtual machine's host may keep as one shared page. The first touch of all of it
+    // takes seconds: the user may end it between two pieces.
+    constexpr std::size_t kPiece = 64 << 20;
+    auto* const data = static_cast<std::byte*>((*buffer)->data());
+    for (std::size_t at = 0; at < bytes; at += kPiece) {
+      if (Status going = goes_on(); !going) return going;
+      const std::size_t piece = std::min(kPiece, bytes - at);
+      if (Status filled = backend().fill(data + at, {0x5A}, piece); !filled) return filled;
+    }
   }
   // The start of x feeds the arithmetic: not zeros, which draw less power, but numbers that are small and
   // normal in every float type, from f8e4m3 to f64.
@@ -100,9 +107,14 @@ Result<double> ProbeBench::run_us(backends::Program& program, const Work& work, 
   return backend().timer_stop_us();
 }
 
-Status ProbeBench::next(std::string_view what) const {
+Status ProbeBench::goes_on() const {
   if (options_.stop && options_.stop())
     return failure(Failure::Kind::device, "interrupted: nothing was stored");
+  return Unit{};
+}
+
+Status ProbeBench::next(std::string_view what) const {
+  if (Status going = goes_on(); !going) return going;
   if (options_.progress) options_.progress(what);
   return Unit{};
 }
@@ -112,8 +124,7 @@ Result<double> ProbeBench::best_rate(backends::Program& program, const Work& wor
   std::vector<double> rates;
   const double end = seconds_now() + options_.seconds_each;
   while (rates.size() < 3 || seconds_now() < end) {
-    if (options_.stop && options_.stop())
-      return failure(Failure::Kind::device, "interrupted: nothing was stored");
+    if (Status going = goes_on(); !going) return going.error();
     const auto us = run_us(program, work, repeats);
     if (!us) return us.error();
     if (*us < options_.sample_us && repeats < (Index{1} << 40)) {
@@ -136,6 +147,7 @@ Result<double> ProbeBench::launch_seconds(const std::function<Status()>& launch_
   double best = 1e30;
   const double end = seconds_now() + options_.seconds_each / 2;
   for (int sample = 0; sample < 5 || seconds_now() < end; ++sample) {
+    if (Status going = goes_on(); !going) return going.error();
     if (Status s = backend().timer_start(); !s) return s.error();
     if (Status s = launch_all(); !s) return s.error();
     const auto us = backend().timer_stop_us();

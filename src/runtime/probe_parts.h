@@ -48,7 +48,9 @@ class ProbeBench {
   Result<double> best_rate(backends::Program& program, const Work& work);
   // The least time of `count` launches in a row, in seconds, divided by count.
   Result<double> launch_seconds(const std::function<Status()>& launch_all, int count);
-  // A Failure when the user stopped the probe; else tells what comes next.
+  // A Failure when the user stopped the probe.
+  Status goes_on() const;
+  // The same; else tells what comes next.
   Status next(std::string_view what) const;
 
  private:

@@ -146,7 +146,11 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
       const SizeFamily::Others others =
           reads_shapes ? recorded_sizes(s, dynamic) : imagined_sizes(trace_at, types, dynamic);
       graph = compile_for_sizes(device, *s.recorded, others, how, shared);
-      if (reads_shapes) shared += "; each size is lowered, as the function reads shapes";
+      if (reads_shapes)
+        shared +=
+            "; each size is recorded and planned anew, as the function, or one that it calls, as "
+            "causal_mask(), "
+            "asks for shape() or size()";
     }
     shares_kernels = graph != nullptr;
     const Unlocked unlocked = [&](const std::function<void()>& work) {
@@ -161,7 +165,7 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
     try {
       throw;
     } catch (const OverBudget& e) {
-      throw Error(e.what(), where);
+      throw OverBudget(e, where);
     }
   }
   // Another thread has compiled it meanwhile, or lets it serve other sizes.

@@ -106,10 +106,14 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
                                                  const SizeFamily::Others& others,
                                                  const GraphOptions& options, std::string& how) {
   SizeFamily::Shared shared = family_of(device, graph, options)->shared(device, graph, others);
-  how = shared.graph ? fmt::format("kernels take up to {} sizes as arguments",
-                                   argument_count(shared.graph->compiled.plan))
-                     : "kernels for these sizes alone: " +
-                           (shared.why_not.empty() ? "there are no others yet" : shared.why_not);
+  if (shared.graph) {
+    const auto count = argument_count(shared.graph->compiled.plan);
+    how = count == 1 ? "kernels take 1 size as an argument"
+                     : fmt::format("kernels take up to {} sizes as arguments", count);
+  } else {
+    how = "kernels for these sizes alone: " +
+          (shared.why_not.empty() ? "there are no others yet" : shared.why_not);
+  }
   return std::move(shared.graph);
 }
 

@@ -1,5 +1,6 @@
 // NumPy's forms of numbers (numpy/_core/arrayprint.py and the scalars' str()), over the shortest digits that
-// std::to_chars finds.
+// std::to_chars finds. bf16 and f8, which NumPy does not have, are printed as the f32 that they are: of their
+// own few digits 448 would be 450.
 #include "tensor/element_texts.h"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ std::string text_of(auto magnitude, Form... form) {
 Decimal shortest(double magnitude, DType dtype) {
   constexpr auto kForm = std::chars_format::scientific;
   if (dtype == DType::f64) return parsed(text_of(magnitude, kForm));
-  if (dtype == DType::f32) return parsed(text_of(static_cast<float>(magnitude), kForm));
+  if (dtype != DType::f16) return parsed(text_of(static_cast<float>(magnitude), kForm));
   std::string text;
   for (int digits = 0; digits <= 17; ++digits) {
     text = text_of(magnitude, kForm, digits);
@@ -110,8 +111,8 @@ std::string not_finite(double x) { return std::isnan(x) ? "nan" : x < 0 ? "-inf"
 
 // The least number that is written with an exponent: where a type's digits end (10^digits10), of f64 `most`.
 double large(DType dtype, double most) {
-  constexpr double kF32 = 1e6, kNarrow = 1e3;  // f16 has 3 digits; the other narrow types are printed as it
-  return dtype == DType::f64 ? most : dtype == DType::f32 ? kF32 : kNarrow;
+  constexpr double kF16 = 1e3, kF32 = 1e6;
+  return dtype == DType::f64 ? most : dtype == DType::f16 ? kF16 : kF32;
 }
 
 // Whether the numbers spread so far that they are written with exponents. NumPy compares in their own type.

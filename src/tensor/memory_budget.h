@@ -7,10 +7,13 @@
 
 namespace tilewright::detail {
 
-// Thrown where no plan fits; without a place, which the caller knows.
+// Thrown where no plan fits; first without a place, which the caller knows.
 class OverBudget : public Error {
  public:
-  using Error::Error;
+  OverBudget(const std::string& text, Index bytes) : Error(text), needed(bytes) {}
+  OverBudget(const OverBudget& from, const Location& where)
+      : Error(from.what(), where), needed(from.needed) {}
+  Index needed;  // that would do
 };
 
 // The graph as `lower` makes it with this many bytes for temporaries, its outputs placed in inputs where

@@ -349,14 +349,18 @@ std::string SizeRange::guard() const {
   }
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
     const Size& s = sizes_[i];
-    out += fmt::format("; n{} from {} to {}", i, s.least, s.most);
+    const Index first = s.least + ((s.first - s.least) % s.step + s.step) % s.step;
+    out += fmt::format("; n{} from {} to {}", i, first, s.most);
+    if (s.step > 1) out += fmt::format(" in steps of {}", s.step);
     std::string left_out;
     for (Index r = 0; r < kWindow; ++r)
       if (!s.remainders[static_cast<std::size_t>(r)] && (r - s.first) % s.step == 0 &&
           s.least + ((r - s.least) % kWindow + kWindow) % kWindow <= s.most)
         left_out += fmt::format("{}{}", left_out.empty() ? "" : ", ", r);
-    if (s.step > 1) out += fmt::format(", {} and steps of {}", s.first % s.step, s.step);
-    if (!left_out.empty()) out += fmt::format(", without remainders {} by {}", left_out, kWindow);
+    if (left_out == "0")
+      out += fmt::format(", no multiple of {}", kWindow);
+    else if (!left_out.empty())
+      out += fmt::format(", none that leaves {} when divided by {}", left_out, kWindow);
   }
   return out;
 }

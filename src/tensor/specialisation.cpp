@@ -96,7 +96,7 @@ void open_range(Specialisation& s, SizeHistory& history, DeviceState& device, co
                                 .dynamic = dynamic},
                                trace_at, options);
   if (!range) {
-    s.dynamic += "; each size is lowered: " + range.error().message;
+    s.dynamic += "; each size is planned anew: " + range.error().message;
     return;
   }
   // Meanwhile into() may have added programs, which are for the guards' sizes alone.

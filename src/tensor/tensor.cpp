@@ -33,7 +33,7 @@ const Shape& shape_read(const Tensor& t, const char* what, const Location& where
   return impl.type.shape;
 }
 
-// `use` says what for: "host read".
+// `use` is the function that was called: "item".
 void read_values(const Tensor& tensor, void* to, DType as, const char* use, const Location& where) {
   const detail::TensorImpl& t = *tensor.impl();
   const std::shared_ptr<detail::ContextState> context = detail::context_of(tensor, use, where);
@@ -41,7 +41,7 @@ void read_values(const Tensor& tensor, void* to, DType as, const char* use, cons
   if (!t.donated.empty()) throw Error(fmt::format("{}: this tensor {}", use, detail::donated_text(t)), where);
   detail::at_place(where, [&] { detail::check_thread(t); });
   if (context->recording() || !t.buffer) {
-    const std::string what = fmt::format("{} of {}", use, to_string(t.type.shape));
+    const std::string what = fmt::format("{}() of {}", use, to_string(t.type));
     if (!t.buffer) detail::give_memory(t, context, what, where);
     detail::happens_now(*context, what, where, t.trace.get());
   }
@@ -76,7 +76,11 @@ std::string Tensor::device(const Location& where) const {
 
 void Tensor::read(void* to, DType as, const Location& where) const {
   checked(*this, "read", where);
-  read_values(*this, to, as, "host read", where);
+  read_for("read", to, as, where);
+}
+
+void Tensor::read_for(const char* function, void* to, DType as, const Location& where) const {
+  read_values(*this, to, as, function, where);
 }
 
 void Tensor::check_defined(const char* what, const Location& where) const { checked(*this, what, where); }
@@ -89,11 +93,11 @@ void Tensor::check_single(const Location& where) const {
 double Tensor::number(const Location& where) const {
   double value = 0;
   if (dtype() != DType::i64) {
-    read(&value, DType::f64, where);
+    read_for("item", &value, DType::f64, where);
     return value;
   }
   std::int64_t exact = 0;
-  read(&exact, DType::i64, where);
+  read_for("item", &exact, DType::i64, where);
   value = static_cast<double>(exact);
   constexpr double kPastLargest = 0x1p63;
   if (value >= kPastLargest || static_cast<std::int64_t>(value) != exact)
@@ -109,7 +113,7 @@ Tensor Tensor::to(const std::string& device, const Location& where) const {
       detail::in_function("to", where, [&]() -> auto& { return context->device(device); });
   if (target.device == t.device) return *this;
   std::vector<char> raw(static_cast<std::size_t>(t.type.shape.size()) * size_bytes(t.type.dtype));
-  read_values(*this, raw.data(), t.type.dtype, "copy to another device", where);
+  read_values(*this, raw.data(), t.type.dtype, "to", where);
   auto buffer = detail::in_function("to", where, [&] { return detail::allocate(target.device, t.type); });
   if (auto done = buffer->write(raw.data(), raw.size()); !done) throw Error(done.error().message, where);
   return detail::make_tensor(context, t.type, target.device, std::move(buffer));

@@ -14,7 +14,7 @@ namespace tilewright::detail {
 // What a traced function does that no program does: a host read, a hand-written kernel, an operation on
 // another device. It happens as the function runs, so the function runs at every call.
 struct Break {
-  std::string what;  // "host read of [3]"
+  std::string what;  // "item() of f32[]"
   std::string location;
   double cost_ms = 0;  // running what was recorded so far; 0: nothing had to
 };
@@ -164,7 +164,7 @@ Tensor recorded_seed(const std::shared_ptr<ContextState>& context,
 // The tensor with memory that a recorded value stands for; null when it is computed.
 const Tensor* concrete(const Tensor& t);
 
-// Gives a recorded value memory for a use that no program has (`what`, "host read of [3]"): runs what its
+// Gives a recorded value memory for a use that no program has (`what`, "item() of f32[]"): runs what its
 // trace has recorded so far; what follows is recorded in a graph that takes these values as inputs. Throws
 // Error where graph breaks are none of the function's business, and after the function has returned.
 void give_memory(const TensorImpl& value, const std::shared_ptr<ContextState>& context,

@@ -51,24 +51,24 @@ class Captured : public ::testing::Test {
 TEST_F(Captured, ReadsOnTheHostFollowTheTensor) {
   const Tensor w = row({1, 10, 100}), s = ctx_.scalar(2), next = row({2, 10, 100});
   expect_follows(compile([&](const Tensor& x) { return x * w.to_vector<float>()[0]; }), w, next, {1, 2, 3},
-                 {2, 4, 6}, "host read of [3] at captured_test.cpp:");
+                 {2, 4, 6}, "to_vector() of f32[3] at captured_test.cpp:");
   expect_follows(compile([&](const Tensor& x) { return s.item() > 3 ? x * 0.f : x * s.item<float>(); }), s,
-                 ctx_.scalar(4), {2, 4, 6}, {0, 0, 0}, "host read of [] at captured_test.cpp:");
+                 ctx_.scalar(4), {2, 4, 6}, {0, 0, 0}, "item() of f32[] at captured_test.cpp:");
   // Beside what is recorded, and inside other functions of the same program.
   expect_follows(compile([&](const Tensor& x) {
                    const Tensor y = x + w;
                    return y + w.to_vector<float>()[0] * x;
                  }),
-                 w, next, {3, 14, 106}, {5, 16, 109}, "host read of [3]");
+                 w, next, {3, 14, 106}, {5, 16, 109}, "to_vector() of f32[3]");
   const auto inner = compile([&](const Tensor& x) { return x * w.to_vector<float>()[0]; });
   expect_follows(compile([&](const Tensor& x) { return inner(x) + x; }), w, next, {2, 4, 6}, {3, 6, 9},
-                 "host read of [3]");
+                 "to_vector() of f32[3]");
   expect_follows(compile([&](const Tensor& x) {
                    return grad([&](const Tensor& v) { return sum(v * v) * w.to_vector<float>()[0]; })(x);
                  }),
-                 w, next, {2, 4, 6}, {4, 8, 12}, "host read of [3]");
+                 w, next, {2, 4, 6}, {4, 8, 12}, "to_vector() of f32[3]");
   expect_follows(compile([&](const Tensor& x) { return x + w.to("reference").to("cpu"); }), w, next,
-                 {2, 12, 103}, {3, 12, 103}, "copy to another device of [3]");
+                 {2, 12, 103}, {3, 12, 103}, "to() of f32[3]");
 }
 
 TEST_F(Captured, ReadsAreErrorsOfOneProgram) {
@@ -77,7 +77,7 @@ TEST_F(Captured, ReadsAreErrorsOfOneProgram) {
   const auto program = [](auto f) { return compile(f, {.fullgraph = true}); };
   const std::string why = "inside a function compiled with fullgraph";
   expect_says([&] { program([&](const Tensor& x) { return x * w.to_vector<float>()[0]; })(w); },
-              {"host read of [3]", why, "captured_test.cpp:"});
+              {"to_vector() of f32[3]", why, "captured_test.cpp:"});
   expect_says([&] { program([&](const Tensor& x) { return x + twice({w, out({3})})[0]; })(w); },
               {"kernel scaled", why, "captured_test.cpp:"});
   expect_says([&] { compile([&](const Tensor& x) { return x * w.to_vector<float>()[0]; }).into({y}, {w}); },

@@ -107,7 +107,7 @@ TEST_P(Dynamic, AnotherSizeCompilesNothing) {
     for (Index size : {1032, 2056, 1544, 4104}) {
       compiled(arguments(ctx_, c, size));
       const SpecialisationReport newest = compiled.report().front();
-      EXPECT_NE(newest.dynamic.find("as arguments"), std::string::npos) << c.name << ": " << newest.dynamic;
+      EXPECT_NE(newest.dynamic.find("kernels take "), std::string::npos) << c.name << ": " << newest.dynamic;
       for (const KernelReport& k : newest.kernels) sources.insert(k.source);
     }
     EXPECT_EQ(sources.size(), compiled.report().front().kernels.size()) << c.name;

@@ -37,7 +37,7 @@ TEST(Lifetimes, OfWhatLoopsGoOverAreTheLoops) {
   f(x);
   std::size_t breaks = 0, sources = 0;
   for (const std::string& each : f.report().front().breaks)
-    breaks += each.starts_with("host read of") ? 1 : 0;
+    breaks += each.starts_with("to_vector() of") ? 1 : 0;
   for (const KernelReport& each : f.report()[0].kernels) sources += each.source.empty() ? 0 : 1;
   EXPECT_EQ(breaks, 1U);
   EXPECT_GE(sources, 1U);

@@ -115,7 +115,7 @@ TEST_P(UserErrors, WhatIsNotDifferentiated) {
     const Tensor s = sum(t);
     return s * s.item();
   });
-  expect_says([&] { reads(x); }, {"host read", "differentiated", "return the tensor", here_});
+  expect_says([&] { reads(x); }, {"item() of f32[]", "differentiated", "return the tensor", here_});
 }
 
 TEST_P(UserErrors, SeedsSetInARecording) {

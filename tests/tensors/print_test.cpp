@@ -61,8 +61,11 @@ TEST_F(Printing, LooksAsNumPy) {
       {{1e16}, {}, DType::f64, "1e+16 f64[]"},
       {{-7}, {}, DType::i64, "-7 i64[]"},
       {{1}, {}, DType::boolean, "True bool[]"},
-      // NumPy has no bf16: the form is that of f16, the digits its own.
-      {{0.1, 1.0 / 3}, {2}, DType::bf16, "[0.1   0.334] bf16[2]"},
+      // NumPy has no bf16 and no f8: what ml_dtypes prints for whole numbers, 448, is what f32's digits are.
+      {{0.1, 1.0 / 3}, {2}, DType::bf16, "[0.10009766 0.33398438] bf16[2]"},
+      {{448, -128}, {2}, DType::f8e4m3, "[ 448. -128.] f8e4m3[2]"},
+      {{57344, 65536}, {2}, DType::bf16, "[57344. 65536.] bf16[2]"},
+      {{57344}, {}, DType::f8e5m2, "57344.0 f8e5m2[]"},
   };
   for (const auto& c : cases) EXPECT_EQ(printed(c.values, c.shape, c.dtype), c.text);
 }
@@ -124,7 +127,7 @@ TEST_F(Printing, IsAGraphBreakOfACompiledFunction) {
         return x;
       },
       {.fullgraph = true});
-  expect_says([&] { whole(ctx_.ones({2})); }, {"operator<<: ", "print_test.cpp:"});
+  expect_says([&] { whole(ctx_.ones({2})); }, {"operator<<: ", "f32[2]", "print_test.cpp:"});
 }
 
 TEST_F(Printing, OfADonatedTensorSaysWhatTookIt) {

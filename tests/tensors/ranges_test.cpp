@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -13,6 +14,29 @@ namespace tilewright {
 namespace {
 
 using test::expect_says;
+
+TEST(From, TakesVectorsArraysAndLists) {
+  Context ctx({.cache_directory = ""});
+  const std::vector<float> numbers = {1, 2, 3};
+  const auto expect = [&](const Tensor& x, DType dtype) {
+    EXPECT_EQ(x.dtype(), dtype);
+    EXPECT_EQ(x.to_vector<float>(), numbers);
+  };
+  expect(ctx.from(numbers, {3}), DType::f32);
+  expect(ctx.from({1.f, 2.f, 3.f}, {3}), DType::f32);
+  expect(ctx.from({1, 2, 3}, {3}), DType::i32);
+  expect(ctx.from<double>({1, 2, 3}, {3}), DType::f64);
+  expect(ctx.from({1, 2, 3}, {3}, DType::bf16), DType::bf16);
+  expect(ctx.from(std::array<double, 3>{1, 2, 3}, {3}), DType::f64);
+  float array[] = {1, 2, 3};
+  expect(ctx.from(array, {3}), DType::f32);
+  for (const Tensor& x :
+       {ctx.from(std::vector<bool>{true, false, true}, {3}), ctx.from({true, false, true}, {3})}) {
+    EXPECT_EQ(x.dtype(), DType::boolean);
+    EXPECT_EQ(x.to_vector<bool>(), (std::vector<bool>{true, false, true}));
+  }
+  expect_says([&] { ctx.from({1.f, 2.f}, {3}); }, {"from", "ranges_test.cpp:"});
+}
 
 class Ranges : public ::testing::TestWithParam<const char*> {
  protected:

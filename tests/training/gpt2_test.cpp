@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/errors.h"
+
 namespace tilewright::nn {
 namespace {
 
@@ -123,6 +125,11 @@ TEST_F(Gpt2Test, MistakesAreErrors) {
   EXPECT_THROW(gpt2_features(small_, ctx_.zeros({1, 9}, DType::i64), kHeads),
                Error);  // longer than the context
   EXPECT_THROW(gpt2_features(small_, ctx_.zeros({9}, DType::i64), kHeads), Error);
+  const Tensor tokens = ctx_.zeros({1, 3}, DType::i64);
+  const std::string width = std::to_string(small_.wpe.weight.shape()[1]);
+  test::expect_says([&] { gpt2_logits(small_, tokens, 5); },
+                    {"gpt2_logits: 5 heads do not divide the width " + width, "gpt2_test.cpp:"});
+  test::expect_says([&] { gpt2_loss(small_, tokens, tokens, 5); }, {"gpt2_loss: 5 heads do not divide"});
 }
 
 class CheckpointTest : public Gpt2Test {

@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "support/errors.h"
+
 namespace tilewright::nn {
 namespace {
 
@@ -56,7 +58,27 @@ TEST(Llama, MistakesAreErrors) {
     config.kv_heads = kv_heads;
     EXPECT_THROW(make_llama(ctx, config), Error) << width << " " << heads << " " << kv_heads;
   }
-  EXPECT_THROW(llama_features(make_llama(ctx, kSmall), ctx.zeros({4}, DType::i64), kSmall), Error);
+  LlamaConfig grouped = kSmall;
+  grouped.kv_heads = 3;
+  test::expect_says([&] { make_llama(ctx, grouped); },
+                    {"make_llama: kv_heads = 3 does not divide heads = 4", "llama_test.cpp:"});
+  const Llama model = make_llama(ctx, kSmall);
+  EXPECT_THROW(llama_features(model, ctx.zeros({4}, DType::i64), kSmall), Error);
+  LlamaConfig other = kSmall;
+  other.heads = 3;
+  test::expect_says([&] { llama_logits(model, ctx.zeros({1, 4}, DType::i64), other); },
+                    {"llama_logits: 3 heads do not divide the width 8", "llama_test.cpp:"});
+}
+
+TEST(Llama, HasAsManyHeadsOfKeysAsOfQueriesWhereNoneAreGiven) {
+  Context ctx({.cache_directory = "", .seed = 3});
+  LlamaConfig config{.vocabulary = 11, .width = 8, .layers = 1, .heads = 4, .inner = 12};
+  const Llama model = make_llama(ctx, config);
+  EXPECT_EQ(model.model.layers[0].self_attn.k_proj.weight.shape(), (Shape{8, 8}));
+  const Tensor tokens = ctx.randint({2, 5}, 11);
+  const auto own = llama_logits(model, tokens, config).to_vector<float>();
+  config.kv_heads = 4;
+  EXPECT_EQ(llama_logits(model, tokens, config).to_vector<float>(), own);
 }
 
 TEST(Positions, CountAlongAnAxis) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tw/command/byte_size.h"
 #include "tw/command/commands.h"
 #include "tw/command/output.h"
 #include "tw/command/subject.h"
@@ -91,7 +92,7 @@ std::string to_text(const Subject& subject, const ExplainInput& input) {
 
 void run(const ExplainInput& input) {
   const Subject subject = open_subject(input.subject);
-  subject.prepare();
+  within_memory_option(input.subject.memory, "as much", [&] { subject.prepare(); });
   const bool time = input.time && !asks_for_text(input);
   if (input.subject.autotune) subject.function(subject.inputs);
   if (time) subject.function.measure(subject.inputs);
@@ -123,10 +124,12 @@ void add_explain(CLI::App& app) {
                 "Measure the schedules of each kernel and take the fastest; each is listed with its times");
   sub->add_option("--precision", in->subject.precision,
                   "What products of f32 of a graph file run in: f32, tf32, bf16, f16, fp8 or fp8-block")
-      ->type_name("TYPE");
+      ->type_name("PRECISION");
   sub->add_option(
          "--memory", in->subject.memory,
-         "The most that a call of a graph file may hold: launches are repeated where temporaries need more")
+         fmt::format("The most that a call of a graph file may hold: launches are repeated where temporaries "
+                     "need more; {}",
+                     kSizeForms))
       ->type_name("SIZE");
   add_output_options(*sub, in->output, "a list, an object for each specialisation");
   sub->get_option("--json")->excludes("--stage")->excludes("--dump");

@@ -18,6 +18,7 @@
 #include "base/plain_message.h"
 #include "harness/run/environment.h"
 #include "tw/command/commands.h"
+#include "tw/command/number_checks.h"
 
 namespace {
 
@@ -129,6 +130,8 @@ int run(int argc, char** argv) {
   tilewright::tw::add_doctor(app);
   tilewright::tw::add_completion(app);
   tilewright::tw::add_man(app);
+  tilewright::tw::add_help(app);
+  tilewright::tw::check_numbers(app);
   app.footer(
       "Exit codes: 0 done; 1 could not be done, or the answer is no; 2 asked for wrongly; 130 interrupted.\n"
       "Environment: NO_COLOR, set to anything, turns colours off; XDG_CACHE_HOME is where compiled kernels "

@@ -12,7 +12,7 @@ namespace tilewright::nn {
 
 struct LlamaConfig {
   Index vocabulary = 32000, width = 4096, layers = 32, heads = 32;
-  Index kv_heads = 32;  // heads of keys and values; they divide the heads
+  Index kv_heads = 0;   // heads of keys and values, which divide the heads; 0: as many as these
   Index inner = 11008;  // width of the feed-forward layer
   bool tied = false;    // the embedding's matrix is the last layer's, too
   double rotary_base = 10000;

@@ -21,7 +21,8 @@ struct PrintOptions {
 };
 
 // NumPy's str(x) (that of version 2), then a space and the type: "[1. 2. 3.] f32[3]". Floats have the fewest
-// digits that tell them from their neighbours in their own type, `precision` at most. A tensor without a
+// digits that tell them from their neighbours in their own type, `precision` at most; those of bf16 and f8,
+// which NumPy does not have, are printed as the f32 that they are: 448, and not 450. A tensor without a
 // value says so. All elements are read, also where few are printed; inside compile() that is a graph break,
 // as to_vector() is. Throws Error where an option is out of range, or the tensor was donated.
 std::string to_string(const Tensor& x, const PrintOptions& options = {},

@@ -10,6 +10,7 @@
 #include <tilewright/base/shape.h>
 #include <tilewright/tensor/axes.h>
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -99,15 +100,7 @@ class Tensor {
   template <class T>
   std::vector<T> to_vector(const Location& where = Location::current()) const {
     check_defined("to_vector", where);
-    if constexpr (std::is_same_v<T, bool>) {
-      std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size()));
-      read(bytes.data(), DType::boolean, where);
-      return std::vector<T>(bytes.begin(), bytes.end());
-    } else {
-      std::vector<T> out(static_cast<std::size_t>(size()));
-      read(out.data(), detail::dtype_of<T>::value, where);
-      return out;
-    }
+    return elements<T>("to_vector", where);
   }
   // The only element of a tensor of size 1. A double by default, and an Error where it holds no such integer
   // (beyond 2^53): item<std::int64_t>() does.
@@ -117,7 +110,7 @@ class Tensor {
     if constexpr (std::is_same_v<T, double>)
       return number(where);
     else
-      return to_vector<T>(where)[0];
+      return elements<T>("item", where)[0];
   }
   // The elements, row-major, converted to `as`, into memory with room for size() of them.
   void read(void* to, DType as, const Location& where = Location::current()) const;
@@ -176,6 +169,20 @@ class Tensor {
   void check_defined(const char* what, const Location& where) const;
   void check_single(const Location& where) const;
   double number(const Location& where) const;
+  // read() by the name of the function that was called.
+  void read_for(const char* function, void* to, DType as, const Location& where) const;
+  template <class T>
+  std::vector<T> elements(const char* function, const Location& where) const {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size()));
+      read_for(function, bytes.data(), DType::boolean, where);
+      return std::vector<T>(bytes.begin(), bytes.end());
+    } else {
+      std::vector<T> out(static_cast<std::size_t>(size()));
+      read_for(function, out.data(), detail::dtype_of<T>::value, where);
+      return out;
+    }
+  }
   std::shared_ptr<detail::TensorImpl> impl_;
 };
 
@@ -221,7 +228,8 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // Converts `data` (row-major, data.size() == shape.size()) to `dtype`; the default is T's own.
+  // Converts `data` (row-major, data.size() == shape.size()) to `dtype`; the default is T's own. The data may
+  // also be a std::array, a C array or a list in braces: from({1.f, 2.f}, {2}).
   template <class T>
   Tensor from(std::span<const T> data, const Shape& shape, DType dtype = detail::dtype_of<T>::value,
               const Location& where = Location::current()) {
@@ -231,8 +239,23 @@ class Context {
   template <class T>
   Tensor from(const std::vector<T>& data, const Shape& shape, DType dtype = detail::dtype_of<T>::value,
               const Location& where = Location::current()) {
-    return from_memory(data.data(), detail::dtype_of<T>::value, static_cast<Index>(data.size()), shape, dtype,
-                       where);
+    const auto count = static_cast<Index>(data.size());
+    if constexpr (std::is_same_v<T, bool>) {
+      const std::vector<std::uint8_t> bytes(data.begin(), data.end());  // a vector<bool> has bits
+      return from_memory(bytes.data(), DType::boolean, count, shape, dtype, where);
+    } else {
+      return from_memory(data.data(), detail::dtype_of<T>::value, count, shape, dtype, where);
+    }
+  }
+  template <class T, std::size_t N>
+  Tensor from(const std::array<T, N>& data, const Shape& shape, DType dtype = detail::dtype_of<T>::value,
+              const Location& where = Location::current()) {
+    return from(std::span<const T>(data), shape, dtype, where);
+  }
+  template <class T, std::size_t N>
+  Tensor from(const T (&data)[N], const Shape& shape, DType dtype = detail::dtype_of<T>::value,
+              const Location& where = Location::current()) {
+    return from(std::span<const T>(data), shape, dtype, where);
   }
   // The same of `count` elements of a type that is known when the program runs.
   Tensor from_memory(const void* data, DType data_dtype, Index count, const Shape& shape, DType dtype,
@@ -242,7 +265,7 @@ class Context {
                const Location& where = Location::current());  // any bytes
   // 0, 1 or `value` in every element. An integer type takes the whole part of the value, and throws Error
   // where that lies beyond its limits or is no number; bool is whether it is not 0; a float type rounds it,
-  // beyond its largest number to infinity (f8e4m3, which has none, to its largest).
+  // beyond its largest number to infinity, and a type of 8 bits to its largest.
   Tensor zeros(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor ones(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
@@ -279,9 +302,9 @@ class Context {
   // (rows, columns), columns as many as rows where not given: 1 on the diagonal, 0 elsewhere.
   Tensor eye(Index rows, std::optional<Index> columns = {}, DType dtype = DType::f32,
              const Location& where = Location::current());
-  // Philox: the k-th random tensor of a context depends on the seed and k alone, not on the device. Inside
-  // compile() the seeds are inputs of the call: each call draws anew, what the function would draw
-  // uncompiled.
+  // Philox: the k-th random tensor of a context depends on the seed and k alone; randn has the same numbers
+  // on every device up to their last bits. Inside compile() the seeds are inputs of the call: each call draws
+  // anew, what the function would draw uncompiled.
   Tensor randn(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor rand(
       const Shape& shape, DType dtype = DType::f32,

@@ -233,9 +233,15 @@ template <class Members>
 constexpr bool are_trees = false;
 template <class... M>
 constexpr bool are_trees<std::tuple<M&...>> = (IsTree<M> && ...);
+template <class T>
+concept IsMadeEmpty = requires { T{}; };
 // Says in a sentence what is wrong with a struct.
 template <class T>
 constexpr bool check_fields() {
+  static_assert(
+      IsMadeEmpty<T>,
+      "a class with constructors of its own needs a default constructor, that makes it without arguments, to "
+      "be a tree: its members are set after that");
   static_assert(std::is_same_v<decltype(std::declval<const T&>().tilewright_self()), const T*>,
                 "a struct that is derived from another needs TILEWRIGHT_FIELDS of its own, of all members");
   static_assert(
@@ -263,9 +269,12 @@ struct Tree<T> {
   }
   [[gnu::noinline]] static T read(LeavesReader& from) {
     static_assert(check_fields<T>());
-    T out{};
-    std::apply([&]<class... M>(M&... each) { ((each = Tree<M>::read(from)), ...); }, out.tilewright_fields());
-    return out;
+    if constexpr (IsMadeEmpty<T>) {  // else check_fields() has said so
+      T out{};
+      std::apply([&]<class... M>(M&... each) { ((each = Tree<M>::read(from)), ...); },
+                 out.tilewright_fields());
+      return out;
+    }
   }
 };
 

@@ -5,11 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-
 namespace tilewright::lab {
 
 namespace {
@@ -62,16 +57,6 @@ std::string Row::key() const {
 
 Status write_file(const std::string& path, std::string_view content) {
   return write_safely(path, content, {.make_folders = true});
-}
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return failure(Failure::Kind::not_found, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  std::ostringstream content;
-  if (file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
-  if (file.bad()) return failure(Failure::Kind::io, fmt::format("cannot read {}", path));
-  return content.str();
 }
 
 Status write_run(const RunRecord& run, const std::string& path) { return write_file(path, to_json(run)); }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/read_file.h"
 #include "harness/run/ceiling.h"
 #include "harness/run/workload.h"
 #include "harness/stats/stats.h"
@@ -114,6 +115,5 @@ Result<RunRecord> read_run(const std::string& path);
 // Missing folders are made. Readers see the old content or the new, never half, after the machine's sudden
 // end as well.
 Status write_file(const std::string& path, std::string_view content);
-Result<std::string> read_file(const std::string& path);
 
 }  // namespace tilewright::lab

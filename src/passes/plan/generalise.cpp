@@ -42,8 +42,12 @@ Result<tile::Plan> fitted(const tile::Plan& general, const tile::Plan& plan) {
 Result<tile::Plan> generalise(const tile::Plan& plan, const tile::Plan& other) {
   tile::Plan out = plan;
   if (!same_steps(plan, other))
-    return failure(Failure::Kind::unsupported,
-                   fmt::format("{} kernels and {}", plan.kernels.size(), other.kernels.size()));
+    return failure(
+        Failure::Kind::unsupported,
+        plan.kernels.size() == other.kernels.size()
+            ? fmt::format("at another size the program runs its {} kernels otherwise", plan.kernels.size())
+            : fmt::format("the program has {} kernels here, and {} at another size", plan.kernels.size(),
+                          other.kernels.size()));
   try {
     for (PlanStep& step : out.steps) {
       if (step.kind != PlanStep::Kind::launch) continue;

@@ -33,10 +33,10 @@ class KernelPair {
   GeneralKernel run() {
     require(out_.views.size() == other_.views.size() && out_.scalars == other_.scalars &&
                 out_.grid.size() == other_.grid.size() && out_.values.size() == other_.values.size(),
-            "it is written for its size, and of other parts at another");
+            "its code depends on the size: at another size it has other instructions");
     for (std::size_t i = 0; i < out_.values.size(); ++i)
       require(out_.values[i].type == other_.values[i].type,
-              fmt::format("it is written for its size: what is {} there is {} at another",
+              fmt::format("its code depends on the size: what is {} here is {} at another size",
                           to_string(out_.values[i].type), to_string(other_.values[i].type)));
     for (std::size_t i = 0; i < out_.views.size(); ++i) merge_view(out_.views[i], other_.views[i]);
     for (std::size_t i = 0; i < out_.grid.size(); ++i) merge_axis(out_.grid[i], other_.grid[i]);

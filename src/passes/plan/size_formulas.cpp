@@ -2,6 +2,7 @@
 #include "passes/plan/size_formulas.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -159,10 +160,17 @@ class SizeFormulas::Search {
       if (!out) out = d;
     }
     if (!out)
-      return failure(Failure::Kind::unsupported,
-                     fmt::format("numbers that follow the sizes in no way that is known: {} and {}",
-                                 bits(0, number), bits(samples_.size() - 1, number)));
+      return failure(
+          Failure::Kind::unsupported,
+          fmt::format("a number in its program, such as an extent or a count of bytes, follows the "
+                      "size by no rule that is known: it is {} at size {}, and {} at size {}",
+                      bits(0, number), sizes_text(samples_.front()), bits(samples_.size() - 1, number),
+                      sizes_text(samples_.back())));
     return *out;
+  }
+
+  static std::string sizes_text(const SizeSample& sample) {
+    return fmt::format("{}", fmt::join(sample.sizes, ", "));
   }
 
   std::vector<Derived> candidates(std::size_t number) const {

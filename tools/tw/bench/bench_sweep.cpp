@@ -39,8 +39,9 @@ struct SweepInput {
 // A GPU multiplies a hundred times what these two cores do in the time of a program.
 sweep::Limits limits_of(const SweepInput& in, bool cuda) {
   sweep::Limits limits;
-  limits.least_bytes = bytes_of_text(in.least_bytes);
-  limits.most_bytes = in.most_bytes.empty() ? (cuda ? 0x1p31 : 0x1p26) : bytes_of_text(in.most_bytes);
+  limits.least_bytes = static_cast<double>(bytes_of_text(in.least_bytes));
+  limits.most_bytes =
+      in.most_bytes.empty() ? (cuda ? 0x1p31 : 0x1p26) : static_cast<double>(bytes_of_text(in.most_bytes));
   if (limits.least_bytes >= limits.most_bytes) throw Error("--min-bytes is not below --max-bytes");
   limits.most_flops = cuda ? 1e12 : 4e9;
   if (in.bench.device != "cpu") limits.arguments += " --device " + in.bench.device;
@@ -189,17 +190,20 @@ void add_bench_sweep(CLI::App& bench) {
   in->bench.budget_s = 0.5;
   in->bench.without = {"torch max-autotune"};
   sub->add_option("--seed", in->bench.seed, "Of the first program; the next has the next seed");
-  sub->add_option("--count", in->count, "How many seeds")->check(at_least_one());
+  sub->add_option("--count", in->count, "How many seeds")->check(at_least(1));
   sub->add_option("--family", in->families, "Only of these families, a program of each for a seed")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->type_name("FAMILY");
   sub->add_flag("--families", in->families_only, "List the families");
   sub->add_flag("--list", in->list, "Print the programs, ours and PyTorch's, and run nothing");
   sub->add_flag("--graphs", in->graphs,
                 "Print the programs as graphs, each of which tw explain takes, and run nothing");
   sub->add_option("--device", in->bench.device, "cpu or cuda:N")->type_name("DEVICE");
-  sub->add_option("--max-bytes", in->most_bytes,
-                  "Of a program's traffic (default 2GiB on a GPU, 64MiB on a CPU)");
-  sub->add_option("--min-bytes", in->least_bytes, "The least");
+  sub->add_option(
+         "--max-bytes", in->most_bytes,
+         fmt::format("Of a program's traffic (default 2GiB on a GPU, 64MiB on a CPU): {}", kSizeForms))
+      ->type_name("SIZE");
+  sub->add_option("--min-bytes", in->least_bytes, "The least")->type_name("SIZE");
   sub->add_option("--dtypes", in->dtypes, "Types to draw from: f32,bf16,f16 (default: f32,bf16 on a CPU)")
       ->delimiter(',');
   sub->add_flag("--peers", in->bench.peers, "Time PyTorch as well, and verify by it in float64");

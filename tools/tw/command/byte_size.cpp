@@ -4,29 +4,51 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <exception>
 #include <utility>
-#include <vector>
+
+#include "tensor/memory_budget.h"
 
 namespace tilewright::tw {
 
-double bytes_of_text(const std::string& text) {
+std::int64_t bytes_of_text(const std::string& text) {
+  const auto refuse = [&](const char* why) {
+    throw Error(fmt::format("'{}' is {}: a size is {}", text, why, kSizeForms));
+  };
   std::size_t end = 0;
   double value = 0;
   try {
     value = std::stod(text, &end);
   } catch (const std::exception&) {
-    throw Error(fmt::format("'{}' is no size: 64MiB, 2GiB or a number of bytes", text));
+    refuse("no size");
   }
   std::string unit = text.substr(end);
   std::erase(unit, ' ');
-  const std::vector<std::pair<std::string, double>> units = {
-      {"", 1}, {"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
-  if (value < 0)
-    throw Error(fmt::format("'{}' is negative: a size is 64MiB, 2GiB or a number of bytes", text));
-  for (const auto& [name, factor] : units)
-    if (unit == name && value > 0) return value * factor;
-  throw Error(fmt::format("'{}' is no size: 64MiB, 2GiB or a number of bytes", text));
+  constexpr std::pair<const char*, double> kUnits[] = {
+      {"", 1},      {"B", 1},        {"kB", 1e3},     {"KB", 1e3},     {"MB", 1e6},    {"GB", 1e9},
+      {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  const auto* const factor = std::find_if(std::begin(kUnits), std::end(kUnits),
+                                          [&](const auto& known) { return unit == known.first; });
+  if (factor == std::end(kUnits) || !std::isfinite(value) || value == 0) refuse("no size");
+  if (value < 0) refuse("negative");
+  const double bytes = value * factor->second;
+  if (bytes >= 0x1p63) refuse("beyond what 63 bits hold");
+  if (bytes < 1) refuse("less than a byte");
+  return static_cast<std::int64_t>(bytes);
+}
+
+void within_memory_option(const std::string& text, const std::string& advice,
+                          const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const detail::OverBudget& error) {
+    throw Error(
+        fmt::format("--memory {} is too little: the least that was found is {} bytes ({:.1f} MB). "
+                    "Give it {}",
+                    text, error.needed, static_cast<double>(error.needed) * 1e-6, advice));
+  }
 }
 
 }  // namespace tilewright::tw

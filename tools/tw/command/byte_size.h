@@ -1,11 +1,21 @@
 // Sizes in bytes, as users write them.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 namespace tilewright::tw {
 
-// "2GiB", "64 MiB", "4096". Throws Error for other texts.
-double bytes_of_text(const std::string& text);
+// What --help says of a size.
+inline constexpr const char* kSizeForms = "64MiB, 2GiB (of 1024), 40MB, 2GB (of 1000) or bytes";
+// "2GiB", "64 MiB", "40MB", "4096": KiB, MiB, GiB and TiB count by 1024, kB, MB, GB and TB by 1000. Throws
+// Error for other texts, and for more than 63 bits hold.
+std::int64_t bytes_of_text(const std::string& text);
+
+// Runs what compiles within `--memory text`. Throws Error in the option's name where no plan fits, with the
+// size that would do and `advice`: "that, or --accumulate N".
+void within_memory_option(const std::string& text, const std::string& advice,
+                          const std::function<void()>& run);
 
 }  // namespace tilewright::tw

@@ -2,12 +2,17 @@
 #include "tw/command/command_tree.h"
 
 #include <tilewright/base/dtype.h>
+#include <tilewright/passes/graph/precision.h>
 #include <tilewright/perf/hardware.h>
 
 #include <CLI/CLI.hpp>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "pairs/pairs.h"
 #include "runtime/device_name.h"
+#include "sweep/families.h"
 
 namespace tilewright::tw {
 
@@ -24,6 +29,10 @@ std::vector<std::string> words_of_kind(const std::string& kind) {
   if (kind == "HARDWARE" || kind == "MACHINE")
     for (const perf::Hardware& hardware : perf::known_hardware()) words.push_back(hardware.name);
   if (kind == "HARDWARE") words.insert(words.end(), {"here", "here:cuda:0"});
+  if (kind == "PRECISION")
+    for (const Precision precision : kAllPrecisions) words.emplace_back(name(precision));
+  if (kind == "FAMILY")
+    for (const sweep::Family& family : sweep::all_families()) words.emplace_back(family.name);
   if (kind == "PAIR" || kind == "WORK")
     for (const lab::Pair& pair : lab::all_pairs()) words.push_back(pair.name);
   if (kind == "WORK")
@@ -77,6 +86,10 @@ void collect(const Command& command, std::vector<const Command*>& all) {
 bool operator==(const CommandOption& a, const CommandOption& b) {
   return a.names == b.names && a.value.kind == b.value.kind && a.value.words == b.value.words &&
          a.about == b.about && a.required == b.required;
+}
+
+std::string type_of_words(const std::string& kind, std::span<const std::string_view> words) {
+  return fmt::format("{}:{{{}}}", kind, fmt::join(words, ","));
 }
 
 Command command_tree(const CLI::App& app) { return read_command(app, ""); }

@@ -2,7 +2,9 @@
 // table that completion and the page of the manual are made from.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -33,6 +35,9 @@ struct Command {
   std::vector<CommandOption> options, positionals;
   std::vector<Command> subcommands;
 };
+
+// The type name, for CLI11, of a value that is one of these words, or is made of them: "RECIPE:{char,gpt2}".
+std::string type_of_words(const std::string& kind, std::span<const std::string_view> words);
 
 Command command_tree(const CLI::App& app);
 // The command and all below it, each before its subcommands.

@@ -17,6 +17,7 @@ void add_completion(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_help(CLI::App& app);
 void add_kernel(CLI::App& app);
 void add_man(CLI::App& app);
 void add_roofline(CLI::App& app);

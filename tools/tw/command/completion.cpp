@@ -74,10 +74,17 @@ std::vector<std::string> subcommand_names(const Command& command) {
   return names;
 }
 
+// What is known of the first argument that is no option.
+std::vector<std::string> words_of_first_place(const Command& command) {
+  return command.positionals.empty() ? std::vector<std::string>{} : command.positionals.front().value.words;
+}
+
 // What may stand where no option does.
 std::vector<std::string> places(const Command& command) {
-  if (!command.subcommands.empty()) return subcommand_names(command);
-  return command.positionals.empty() ? std::vector<std::string>{} : command.positionals.front().value.words;
+  std::vector<std::string> words = subcommand_names(command);
+  const std::vector<std::string> more = words_of_first_place(command);
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
 }
 
 // Calls `each` with a pattern of the subcommand and the option before the cursor, "'tw bench run
@@ -175,6 +182,9 @@ std::string zsh_completion(const Command& root) {
     for (const CommandOption& option : command->options)
       for (const std::string& name : option.names) names.push_back(described(name, option.about));
     for (const Command& sub : command->subcommands) below.push_back(described(sub.name, sub.about));
+    if (!below.empty())  // one list of both
+      for (const std::string& word : words_of_first_place(*command))
+        below.push_back(described(word, command->positionals.front().names.front()));
     options.add(shell_word(command->path), fmt::format("options=({})", fmt::join(names, " ")));
     if (!below.empty())
       subcommands.add(shell_word(command->path), fmt::format("subcommands=({})", fmt::join(below, " ")));
@@ -238,8 +248,8 @@ std::string fish_completion(const Command& root) {
     }
     for (const Command& sub : command->subcommands)
       lines.add(at(*command), fmt::format(" -f -a {} -d {}", sub.name, fish_word(sub.about)));
-    if (command->subcommands.empty() && !places(*command).empty())
-      lines.add(at(*command), " -a " + fish_word(words_text(places(*command))));
+    if (const auto words = words_of_first_place(*command); !words.empty())
+      lines.add(at(*command), " -a " + fish_word(words_text(words)));
   }
   return fmt::format(
       R"fish(# Completion of tw for fish, made by `tw completion fish`: kept in ~/.config/fish/completions/tw.fish.

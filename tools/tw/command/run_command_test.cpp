@@ -115,7 +115,7 @@ TEST(Command, UsageErrorsSayWhatAndWhatToDo) {
   expect_usage_error(matmul + "h100 --sweep b=1:9:x1", "the factor must be at least 2");
   expect_usage_error(matmul + "h100 --also d=3", "--also requires --sweep");
   expect_usage_error(matmul + "h100 --plot x.pdf", "must end in .svg or .png");
-  expect_usage_error(matmul + "./none.json", "cannot read the ceiling file ./none.json");
+  expect_usage_error(matmul + "./none.json", "cannot read ./none.json: No such file or directory");
   expect_usage_error("roofline tiled --hw h100 --bm 8 --bn 8 --m 4", "--m requires --n");
   expect_usage_error("roofline attention --hw tpu-v6e --n 128", "give it with --on-chip");
 }
@@ -130,6 +130,55 @@ TEST(Command, NumbersOutOfRangeAreNamedWithoutTheLimitsOfAType) {
   expect_usage_error("bench run elu --budget many", "--budget: 'many' is not a number from 0 on\n");
   expect_usage_error("kernel run x.cpp --budget 0", "--budget: '0' is not a positive number\n");
   expect_usage_error("devices --threads -2", "tw: -2 threads: give 1 to 4096");
+}
+
+TEST(Command, NoNumberIsTakenForAnother) {
+  const std::string matmul = "roofline matmul --hw h100 --d 3 --f 2 --b ";
+  expect_usage_error(matmul + "99999999999999999999",
+                     "--b: '99999999999999999999' is beyond what 64 bits hold\n");
+  expect_usage_error(matmul + "2.5", "--b: '2.5' is not a whole number\n");
+  expect_usage_error(matmul + "nan", "--b: 'nan' is not a positive number\n");
+  expect_usage_error("train char --steps 99999999999999999999", "is beyond what 64 bits hold\n");
+  expect_usage_error("train char --seed 99999999999999999999", "is beyond what 64 bits hold\n");
+  for (const std::string option : {"--steps", "--accumulate", "--rate"}) {
+    expect_usage_error("train char " + option + " 0", option + ": '0' is not a positive number\n");
+    expect_usage_error("train char " + option + " nan", option + ": 'nan' is not a positive number\n");
+    expect_usage_error("train char " + option + " inf", option + ": 'inf' is not a positive number\n");
+  }
+  expect_usage_error("tokenize x.txt --tokenizer y --out z --validation nan",
+                     "--validation: 'nan' is not a number from 0 to 1\n");
+  expect_usage_error("tokenize x.txt --tokenizer y --out z --shard-tokens 1",
+                     "--shard-tokens: '1' is not at least 1000\n");
+}
+
+TEST(Command, SizesCountByThousandsAndBy1024) {
+  const std::string sweep = "bench sweep --count 1 --list --max-bytes ";
+  for (const std::string size : {"40MB", "1GB", "0.5TB", "64kB", "64MiB", "'2 GiB'", "1TiB", "4096"})
+    EXPECT_EQ(run_tw(sweep + size).exit_code, 0) << size;
+  const auto programs = [&](const std::string& size) {
+    const std::string all = run_tw(sweep + size).output;
+    return all.substr(all.find('\n'));  // the first line says the size as it was given
+  };
+  EXPECT_EQ(programs("1024kB"), programs("1024000"));
+  EXPECT_EQ(programs("1MiB"), programs("1048576"));
+  for (const std::string size : {"nan", "inf", "0", "4 apples", "MB"})
+    expect_usage_error(sweep + size,
+                       "is no size: a size is 64MiB, 2GiB (of 1024), 40MB, 2GB (of 1000) or bytes");
+  expect_usage_error(sweep + "1e30GiB", "'1e30GiB' is beyond what 63 bits hold");
+  expect_usage_error(sweep + "-4MB", "'-4MB' is negative");
+}
+
+TEST(Command, HelpIsASubcommandToo) {
+  EXPECT_EQ(run_tw("help").output, run_tw("--help").output);
+  EXPECT_EQ(run_tw("help bench run").output, run_tw("bench run --help").output);
+  expect_usage_error("help bench runn", "tw bench has no subcommand 'runn'; known: list, run");
+  expect_usage_error("help man page", "tw man has no subcommands, and no 'page'");
+}
+
+TEST(Command, FilesThatCannotBeReadAreNamedWithTheReason) {
+  expect_usage_error("explain nosuch.tw", "cannot read nosuch.tw: No such file or directory");
+  expect_usage_error("explain /", "cannot read /: Is a directory");
+  expect_usage_error("train char --data nosuch", "cannot read nosuch: No such file or directory");
 }
 
 TEST(Command, FilesThatAreNoJsonAreNamedInPlainWords) {

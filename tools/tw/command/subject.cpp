@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
 #include "base/plain_message.h"
+#include "base/read_file.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "ops/ops.h"
@@ -113,17 +113,16 @@ Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
                            Error(without_place(error)));
     }
   }
-  return {std::move(open),
-          {},
-          name,
-          CompiledList(
-              detail::graph_function(std::move(*graph)),
-              CompileOptions{
-                  .max_autotune = input.autotune,
-                  .precision = input.precision.empty() ? Precision::f32 : precision_argument(input.precision),
-                  .memory_budget =
-                      input.memory.empty() ? 0 : static_cast<std::int64_t>(bytes_of_text(input.memory))}),
-          std::move(inputs)};
+  return {
+      std::move(open),
+      {},
+      name,
+      CompiledList(detail::graph_function(std::move(*graph)),
+                   CompileOptions{.max_autotune = input.autotune,
+                                  .precision = input.precision.empty() ? Precision::f32
+                                                                       : precision_argument(input.precision),
+                                  .memory_budget = input.memory.empty() ? 0 : bytes_of_text(input.memory)}),
+      std::move(inputs)};
 }
 
 }  // namespace
@@ -145,16 +144,14 @@ void add_subject_options(CLI::App& sub, SubjectInput& input) {
 }
 
 std::string read_text(const std::string& path) {
-  std::ostringstream text;
   if (path == "-") {
+    std::ostringstream text;
     text << std::cin.rdbuf();
     return text.str();
   }
-  std::ifstream file(path, std::ios::binary);
-  const bool empty = file.peek() == std::ifstream::traits_type::eof();
-  if (file.bad() || (!empty && !(text << file.rdbuf())) || !file.is_open())
-    throw Error(fmt::format("cannot read {}", path));
-  return text.str();
+  auto text = read_file(path);
+  if (!text) throw Error(text.error().message);
+  return std::move(*text);
 }
 
 Subject open_subject(const SubjectInput& input) {

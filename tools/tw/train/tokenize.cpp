@@ -20,6 +20,7 @@
 #include "base/interrupt.h"
 #include "base/plain_message.h"
 #include "tw/command/commands.h"
+#include "tw/command/number_checks.h"
 #include "tw/command/output.h"
 #include "tw/train/tokenize_input.h"
 
@@ -29,6 +30,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+// Of fewer tokens a text of some size would be files beyond what a folder is good for.
+constexpr Index kLeastShard = 1000;
 
 struct TokenizeInput {
   std::vector<std::string> inputs;
@@ -287,9 +291,13 @@ void add_tokenize(CLI::App& app) {
   sub->add_option("--field", in->field, "The text's field in the objects of .jsonl files")->type_name("NAME");
   sub->add_option("--validation", in->validation,
                   "The part of the documents that is held out, of a single one its end; 0: none")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(share());
   sub->add_option("--seed", in->seed, "Of which documents are held out");
-  sub->add_option("--shard-tokens", in->shard_tokens, "Tokens of a file")->check(CLI::PositiveNumber);
+  sub->add_option("--shard-tokens", in->shard_tokens,
+                  fmt::format("Tokens of a file, {} at least; each is brought to the disk by itself, which "
+                              "takes milliseconds",
+                              kLeastShard))
+      ->check(at_least(kLeastShard));
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
   add_output_options(*sub, in->output, "an object");
   sub->callback([in] { tokenize(*in); });

@@ -64,6 +64,9 @@ DocumentReader::DocumentReader(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     std::error_code error;
     if (!fs::is_directory(input, error)) {
+      if (!fs::exists(input, error))
+        throw Error(
+            fmt::format("{}: {}", input, error ? error.message() : "there is no such file or folder"));
       if (!is_input(input))
         throw Error(fmt::format("{}: a .txt file, a .jsonl file or a folder of them is wanted", input));
       paths_.push_back(input);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,7 +12,9 @@
 
 #include "tw/command/arguments.h"
 #include "tw/command/byte_size.h"
+#include "tw/command/command_tree.h"
 #include "tw/command/commands.h"
+#include "tw/command/number_checks.h"
 #include "tw/command/output.h"
 #include "tw/command/subject.h"
 #include "tw/train/train_loop.h"
@@ -56,12 +59,16 @@ class Lines {
   std::string all_;
 };
 
+// What moments can be stored in.
+constexpr DType kMoments[] = {DType::f32, DType::bf16, DType::f8e4m3};
+
 // "bf16", of both, or "f8e4m3,bf16", of gradients and of their squares.
 void take_moments(nn::AdamWOptions& optimizer, const std::string& moments) {
   const std::size_t comma = moments.find(',');
   const auto type = [&](const std::string& text) {
     const std::optional<DType> dtype = parse_dtype(text);
-    if (dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f8e4m3) return *dtype;
+    if (dtype && std::find(std::begin(kMoments), std::end(kMoments), *dtype) != std::end(kMoments))
+      return *dtype;
     throw Error(
         fmt::format("--moments {}: they can be f32, of 8 bytes a parameter, bf16, of 4, or f8e4m3, of 2 by "
                     "blocks with scales; 'f8e4m3,bf16' are those of gradients and of their squares",
@@ -128,6 +135,7 @@ void resume(Context& ctx, TrainRun& training, TrainFolder& folder, const OutputO
 
 void train(TrainInput in) {
   if (in.recipe.empty()) throw Error("a recipe is wanted: tw train char --data FILE");
+  (void)train_recipe(in.recipe, in.small);  // that there is one is said first
   check_output(in.output);
   std::optional<TrainFolder> folder;
   if (!in.resume.empty()) {
@@ -139,15 +147,14 @@ void train(TrainInput in) {
   const Precision precision = precision_argument(in.precision);
   TrainData data = train_data(in.data, recipe, in.seed);
   Context ctx({.device = in.device, .cache_directory = cache_argument(in.cache), .threads = in.threads});
-  TrainRun training(
-      ctx,
-      {.recipe = recipe,
-       .seed = in.seed,
-       .precision = precision,
-       .parts = recipe.parts,
-       .memory_budget = in.memory.empty() ? 0 : static_cast<std::int64_t>(bytes_of_text(in.memory)),
-       .ema = in.ema},
-      std::move(data));
+  TrainRun training(ctx,
+                    {.recipe = recipe,
+                     .seed = in.seed,
+                     .precision = precision,
+                     .parts = recipe.parts,
+                     .memory_budget = in.memory.empty() ? 0 : bytes_of_text(in.memory),
+                     .ema = in.ema},
+                    std::move(data));
   if (folder) resume(ctx, training, *folder, in.output);
   if (!in.out.empty()) folder = TrainFolder::make(in.out, settings_of(in, recipe));
   Lines lines(in.output);
@@ -158,7 +165,8 @@ void train(TrainInput in) {
                             .write = [&](const std::string& line) { lines.write(line); }});
   bool ended = false;
   try {
-    ended = loop.run();
+    within_memory_option(in.memory, "as much, or cut its batch by --accumulate N",
+                         [&] { ended = loop.run(); });
   } catch (...) {
     lines.finish();  // what was reported until then is kept
     throw;
@@ -179,15 +187,16 @@ void train(TrainInput in) {
 void add_train(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("train", "Train a model from a text or from token shards");
   auto in = std::make_shared<TrainInput>();
+  std::vector<std::string_view> moments;
+  for (const DType dtype : kMoments) moments.push_back(name(dtype));
   sub->add_option("recipe", in->recipe, "char: a model of the bytes of a text; gpt2: GPT-2, of token shards")
-      ->type_name("RECIPE");
+      ->type_name(type_of_words("RECIPE", train_recipe_names()));
   sub->add_option("--data", in->data,
                   "The text to learn, whose last tenth validates; for gpt2 the folder that tw tokenize made")
       ->type_name("PATH");
   sub->add_flag("--small", in->small, "The recipe's small form, for a CPU");
-  sub->add_option("--steps", in->steps, "How many (default: the recipe's)")->check(CLI::PositiveNumber);
-  sub->add_option("--rate", in->rate, "The largest learning rate (default: the recipe's)")
-      ->check(CLI::PositiveNumber);
+  sub->add_option("--steps", in->steps, "How many (default: the recipe's)")->check(positive());
+  sub->add_option("--rate", in->rate, "The largest learning rate (default: the recipe's)")->check(positive());
   sub->add_option(
          "--ema", in->ema,
          "Validate and write with an average of the weights of all steps, the last one's share 1 - D: "
@@ -204,10 +213,12 @@ void add_train(CLI::App& app) {
                   "Micro-batches of a step: its rows in so many parts, one after another, for less memory "
                   "(default: 16 "
                   "of gpt2 in full, else 1)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   sub->add_option(
          "--memory", in->memory,
-         "The most that a step may hold: launches are repeated where it would be more, to the same bits")
+         fmt::format("The most that a step may hold: launches are repeated where it would be more, to the "
+                     "same bits; {}",
+                     kSizeForms))
       ->type_name("SIZE");
   sub->add_flag(
       "--stop-on-spike", in->stop_on_spike,
@@ -215,12 +226,12 @@ void add_train(CLI::App& app) {
   sub->add_option("--seed", in->seed, "Of first parameters, batches and dropout");
   sub->add_option("--precision", in->precision,
                   "f32, tf32, bf16, f16, fp8 or fp8-block: of products; parameters stay f32")
-      ->type_name("TYPE");
+      ->type_name("PRECISION");
   sub->add_option(
          "--moments", in->moments,
          "f32, bf16 or f8e4m3: what the optimizer's moments are stored in; 'f8e4m3,bf16' are those of "
          "gradients and of their squares")
-      ->type_name("TYPE");
+      ->type_name(type_of_words("MOMENTS", moments));
   sub->add_option("--device", in->device, "cpu or cuda:N")->type_name("DEVICE");
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
   sub->add_option("--cache", in->cache, "Folder of compiled kernels; '' compiles everything anew")
@@ -232,7 +243,7 @@ void add_train(CLI::App& app) {
       ->excludes("--out", "--small", "--steps", "--seed", "--precision", "--rate", "--accumulate", "--ema",
                  "--moments");  // as the folder says
   sub->add_option("--sample", in->sample, "Bytes of text that the model of a text writes at the end")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   add_output_options(*sub, in->output, "a line with an object for each report");
   sub->footer(kMfuFormula);
   const std::vector<CLI::Option*> own = sub->get_options();

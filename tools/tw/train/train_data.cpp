@@ -24,13 +24,15 @@ using Tokens = std::vector<std::int32_t>;
 
 // --- a text
 
-TrainData data_of_text(const std::string& text, const TrainRecipe& recipe, std::uint64_t seed) {
+TrainData data_of_text(const std::string& path, const std::string& text, const TrainRecipe& recipe,
+                       std::uint64_t seed) {
   const Index length = recipe.model.context;
   const std::size_t least = 10 * (static_cast<std::size_t>(length) + 1);
   if (text.size() < least)
     throw Error(
-        fmt::format("the text has {} bytes; recipe '{}' needs at least {}: ten times its context of {}",
-                    text.size(), recipe.name, least, length));
+        fmt::format("--data {}: the text has {} bytes; recipe '{}' needs at least {}: ten times its context "
+                    "of {}",
+                    path, text.size(), recipe.name, least, length));
   TrainData data{.hash = to_hex(hash_bytes(text)),
                  .unit = "byte",
                  .name = "the text",
@@ -115,9 +117,7 @@ TrainData data_of_shards(const std::string& path, const TrainRecipe& recipe, std
           }};
 }
 
-}  // namespace
-
-TrainData train_data(const std::string& path, const TrainRecipe& recipe, std::uint64_t seed) {
+TrainData data_at(const std::string& path, const TrainRecipe& recipe, std::uint64_t seed) {
   const bool is_folder = fs::is_directory(path);
   if (recipe.reads == TrainRecipe::Reads::shards) {
     if (!is_folder && fs::exists(path))
@@ -137,7 +137,16 @@ TrainData train_data(const std::string& path, const TrainRecipe& recipe, std::ui
         fmt::format("--data {} is a token shard; recipe '{}' learns the bytes of a text: give it the "
                     "text, or the folder with the shards to `tw train gpt2`",
                     path, recipe.name));
-  return data_of_text(text, recipe, seed);
+  if (text.empty()) throw Error(fmt::format("--data {}: the file is empty", path));
+  return data_of_text(path, text, recipe, seed);
+}
+
+}  // namespace
+
+TrainData train_data(const std::string& path, const TrainRecipe& recipe, std::uint64_t seed) {
+  TrainData data = data_at(path, recipe, seed);
+  data.path = path;
+  return data;
 }
 
 }  // namespace tilewright::tw

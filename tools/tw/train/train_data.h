@@ -18,8 +18,9 @@ namespace tilewright::tw {
 struct TrainData {
   std::string hash;  // other data has another
   Index vocabulary = 0;
-  std::string unit;  // "byte", "token"
-  std::string name;  // "the text", "tokens/train"
+  std::string unit;       // "byte", "token"
+  std::string name;       // "the text", "tokens/train"
+  std::string path = {};  // as --data said it
   std::function<nn::Batch(Context& ctx, Index rows, std::uint64_t number)> learnt, held_back;
   Index held_back_windows = 0;  // that held_back has each once before it repeats one
   // The places at which the rows of a learnt batch begin, which nn::Batch does not say.

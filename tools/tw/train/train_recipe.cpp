@@ -50,6 +50,11 @@ TrainRecipe gpt2_recipe(bool small) {
 
 }  // namespace
 
+std::span<const std::string_view> train_recipe_names() {
+  static constexpr std::string_view kNames[] = {"char", "gpt2"};
+  return kNames;
+}
+
 TrainRecipe train_recipe(const std::string& name, bool small) {
   if (name != "char" && name != "gpt2")
     throw Error(

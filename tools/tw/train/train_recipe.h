@@ -5,7 +5,9 @@
 #include <tilewright/nn/optimizer.h>
 #include <tilewright/nn/schedule.h>
 
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace tilewright::tw {
 
@@ -23,6 +25,9 @@ struct TrainRecipe {
   Index report_every = 250;      // steps
   Index validation_batches = 0;  // at most: all that is held back may be less
 };
+
+// "char", "gpt2".
+std::span<const std::string_view> train_recipe_names();
 
 // The recipe of this name, or its small form, for two cores:
 //   char  the character model of a page of text (6 layers, 384 wide, 256 bytes of context); small: 4 layers,

@@ -233,9 +233,15 @@ Metadata TrainRun::words() const {
 
 void TrainRun::resume(const TrainState& state, const Metadata& words, Index step) {
   for (const auto& [key, own] : this->words())
-    if (const std::string saved = nn::detail::word_of(words, key); key != "best_val_loss" && saved != own)
+    if (const std::string saved = nn::detail::word_of(words, key); key != "best_val_loss" && saved != own) {
+      if (key == "text")
+        throw Error(
+            fmt::format("{} is not the {} that this training learnt from: it was changed since, or is "
+                        "another",
+                        data_.path, writes() ? "text" : "folder of tokens"));
       throw Error(fmt::format("the checkpoint is of another training: its {} is {}, and this one's is {}",
                               key, saved, own));
+    }
   best_ = std::stod(nn::detail::word_of(words, "best_val_loss"));
   // What a file gives is read-only, and a step writes over its state: it gets memory of its own, with the
   // file's bits.

@@ -290,7 +290,9 @@ TEST_F(Train, LessMemoryIsTheSameTraining) {
   const Outcome too_little = run_tw(arguments(6) + "--memory 1MiB");
   EXPECT_NE(too_little.exit_code, 0);
   std::smatch least;
-  ASSERT_TRUE(std::regex_search(too_little.output, least, std::regex("this call is (\\d+) bytes")))
+  ASSERT_TRUE(
+      std::regex_search(too_little.output, least,
+                        std::regex("--memory 1MiB is too little: the least that was found is (\\d+) bytes")))
       << too_little.output;
   const std::vector<double> within = trained("--memory " + least[1].str());
   EXPECT_EQ(within.size(), 6U);
@@ -331,10 +333,52 @@ TEST_F(Train, AnotherTextOrSeedIsNoResumption) {
   std::ofstream(path("other.txt")) << read_work_file("text.txt") << "the end\n";
   const Outcome text = run_tw("train char --resume run --data other.txt --sample 0");
   EXPECT_NE(text.exit_code, 0);
-  EXPECT_TRUE(contains(text.output, "its text is ")) << text.output;
+  EXPECT_TRUE(
+      contains(text.output, "other.txt is not the text that this training learnt from: it was changed since"))
+      << text.output;
   const Outcome seed = run_tw("train char --resume run --seed 3");
   EXPECT_EQ(seed.exit_code, 2);
   EXPECT_TRUE(contains(seed.output, "excludes")) << seed.output;
+}
+
+TEST_F(Train, SettingsThatAreDamagedAreNamedByTheirKey) {
+  ASSERT_EQ(run_tw(arguments(2) + "--out run").exit_code, 0);
+  const Json whole = Json::parse(read_work_file("run/training.json"));
+  const auto expect = [&](const std::string& settings, const std::string& said) {
+    std::ofstream(path("run/training.json")) << settings;
+    for (const std::string command : {"train char --resume run", "train report run"}) {
+      const Outcome outcome = run_tw(command);
+      EXPECT_EQ(outcome.exit_code, 2) << settings;
+      EXPECT_TRUE(contains(outcome.output, "run/training.json" + said)) << outcome.output;
+    }
+  };
+  const auto with = [&](const char* key, const Json& value) {
+    Json changed = whole;
+    changed[key] = value;
+    return changed.dump();
+  };
+  Json less = whole;
+  less.erase("recipe");
+  expect(less.dump(), " has no \"recipe\": it is not what tw train wrote");
+  expect("[1]", " has no \"recipe\"");
+  expect("{", ": its JSON ends too early");
+  expect(with("steps", -40), ": \"steps\" is -40, and must be a whole number from 1 on");
+  expect(with("steps", 1e30), ": \"steps\" is 1e+30, and must be a whole number from 1 on");
+  expect(with("rate", 0), ": \"rate\" is 0, and must be a positive number");
+  expect(with("small", 1), ": \"small\" is 1, and must be true or false");
+  expect(with("data", nullptr), ": \"data\" is null, and must be a text");
+  expect(with("ema", 1), ": \"ema\" is 1, and must be a number from 0 to below 1");
+}
+
+TEST_F(Train, WhatAKilledProcessLeftIsRemovedWhereItGoesOn) {
+  ASSERT_EQ(run_tw(arguments(2) + "--out run").exit_code, 0);
+  for (const char* name : {"run/log.jsonl.12.0.tmp", "run/training.json.12.0.tmp"})
+    std::ofstream(path(name)) << "x";
+  std::ofstream(path("run/mine.tmp")) << "x";
+  EXPECT_EQ(run_tw("train char --resume run --sample 0").exit_code, 0);
+  EXPECT_FALSE(fs::exists(path("run/log.jsonl.12.0.tmp")));
+  EXPECT_FALSE(fs::exists(path("run/training.json.12.0.tmp")));
+  EXPECT_TRUE(fs::exists(path("run/mine.tmp")));
 }
 
 TEST_F(Train, ATextWithoutLinesIsLearntAndWritten) {
@@ -348,10 +392,14 @@ TEST_F(Train, ATextWithoutLinesIsLearntAndWritten) {
 TEST_F(Train, MistakesSayWhatToDo) {
   std::ofstream(path("short.txt")) << "too short";
   std::ofstream(path("file")) << "x";
+  std::ofstream(path("nothing.txt")) << "";
   fs::create_directories(path("full"));
   std::ofstream(path("full/something")) << "x";
   const std::pair<std::string, std::string> cases[] = {
       {"train", "a recipe is wanted"},
+      {"train word", "there is no recipe 'word'; known: char"},
+      {"train char --data nothing.txt", "--data nothing.txt: the file is empty"},
+      {"train char --data text.txt --small --out /dev/null", "--out /dev/null: it is there, and no folder"},
       {"train char --data text.txt --small --accumulate 5", "batches of 12 rows, which that does not divide"},
       {"train char", "--data says what to learn from"},
       {"train char --data none.txt", "none.txt"},
