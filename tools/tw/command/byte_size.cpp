@@ -44,10 +44,10 @@ void within_memory_option(const std::string& text, const std::string& advice,
   try {
     run();
   } catch (const detail::OverBudget& error) {
-    throw Error(
-        fmt::format("--memory {} is too little: the least that was found is {} bytes ({:.1f} MB). "
-                    "Give it {}",
-                    text, error.needed, static_cast<double>(error.needed) * 1e-6, advice));
+    const std::string in_mb =
+        error.needed < 1'000'000 ? "" : fmt::format(" ({:.1f} MB)", static_cast<double>(error.needed) * 1e-6);
+    throw Error(fmt::format("--memory {} is too little: the least that was found is {} bytes{}. Give it {}",
+                            text, error.needed, in_mb, advice));
   }
 }
 

@@ -161,7 +161,7 @@ TEST(Command, SizesCountByThousandsAndBy1024) {
   };
   EXPECT_EQ(programs("1024kB"), programs("1024000"));
   EXPECT_EQ(programs("1MiB"), programs("1048576"));
-  for (const std::string size : {"nan", "inf", "0", "4 apples", "MB"})
+  for (const std::string size : {"nan", "inf", "0", "4apples", "MB"})
     expect_usage_error(sweep + size,
                        "is no size: a size is 64MiB, 2GiB (of 1024), 40MB, 2GB (of 1000) or bytes");
   expect_usage_error(sweep + "1e30GiB", "'1e30GiB' is beyond what 63 bits hold");

@@ -64,11 +64,10 @@ DocumentReader::DocumentReader(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     std::error_code error;
     if (!fs::is_directory(input, error)) {
-      if (!fs::exists(input, error))
-        throw Error(
-            fmt::format("{}: {}", input, error ? error.message() : "there is no such file or folder"));
+      const bool is_there = fs::exists(input, error);
       if (!is_input(input))
-        throw Error(fmt::format("{}: a .txt file, a .jsonl file or a folder of them is wanted", input));
+        throw Error(fmt::format("{}: {}a .txt file, a .jsonl file or a folder of them is wanted", input,
+                                is_there ? "" : "there is no such file or folder; "));
       paths_.push_back(input);
       continue;
     }

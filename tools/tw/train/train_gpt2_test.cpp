@@ -95,7 +95,7 @@ TEST_F(TrainGpt2, OtherShardsAreNoResumption) {
   ASSERT_EQ(run_tw(arguments(2) + "--out run").exit_code, 0);
   tokenize("fox.txt", "short", "--validation 0.2");
   expect_mistake("train gpt2 --resume run --data short",
-                 {"the checkpoint is of another training", "its text is "});
+                 {"short is not the folder of tokens that this training learnt from: it was changed since"});
 }
 
 TEST_F(TrainGpt2, DataOfTheWrongKindSaysWhatToDo) {
