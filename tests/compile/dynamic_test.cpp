@@ -148,6 +148,25 @@ TEST_P(Dynamic, WhatCannotShareKernelsSaysWhy) {
   EXPECT_NE(compiled.explain().find("dynamic dimensions: "), std::string::npos) << compiled.explain();
 }
 
+TEST(DynamicWords, SayWhatSizesShare) {
+  Context ctx({.cache_directory = ""});
+  const auto said = [&](const std::function<Tensor(const Tensor&)>& f) {
+    const auto compiled = compile(f, {.dynamic = {{0, 0}}});
+    for (const Index size : {5, 7}) compiled(ctx.randn({size, 8}));
+    return compiled.report().front().dynamic;
+  };
+  EXPECT_EQ(said([](const Tensor& x) { return softmax(x, 1); }).find("kernels take 1 size as an argument"),
+            0U);
+  EXPECT_EQ(said([](const Tensor& x) {
+              return cumsum(x, 0);
+            }).find("kernels for these sizes alone: kernel cumsum_0: its code depends on the size: "),
+            0U);
+  EXPECT_NE(said([](const Tensor& x) {
+              return x / static_cast<double>(x.size());
+            }).find("asks for shape() or size()"),
+            std::string::npos);
+}
+
 TEST_P(Dynamic, ADimensionThatIsNotThereIsRefused) {
   const auto compiled = compile([](const Tensor& x) { return exp(x); }, {.dynamic = {{0, 2}}});
   expect_says([&] { compiled(ctx_.randn({2, 3})); },
