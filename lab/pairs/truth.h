@@ -24,8 +24,8 @@ std::vector<Reference> references(Spread truth, const std::vector<OutputSpec>& o
 std::vector<Reference> unknown(const std::vector<OutputSpec>& outputs);
 
 // Rounds at random: the same way for the same seed; seed 0 leaves everything as it is. Seeds 1 and 2, 3 and 4
-// are pairs: what hardly moves by one of them moves far by the other, to the other side. Where a result depends
-// on one rounding alone, two draws by chance would both be small for some elements of millions.
+// are pairs: what hardly moves by one of them moves far by the other, to the other side. Where a result
+// depends on one rounding alone, two draws by chance would both be small for some elements of millions.
 class RandomRounding {
  public:
   explicit RandomRounding(std::uint64_t seed) : seed_(seed) {}

@@ -281,8 +281,8 @@ class WorkCounter {
     return taken;
   }
 
-  // What a program reads of a view that is not there already because another one has read it: the tables of an
-  // embedding or of angles. Half of the cache is theirs, beside all that passes; what of a larger table is
+  // What a program reads of a view that is not there already because another one has read it: the tables of
+  // an embedding or of angles. Half of the cache is theirs, beside all that passes; what of a larger table is
   // found there is by chance.
   double read_once(int view, double bytes) const {
     const double whole = bytes_of(kernel_.views[static_cast<std::size_t>(view)]);
