@@ -13,7 +13,7 @@ namespace tilewright::tw {
 
 namespace {
 
-// Of a negative one where none is wanted CLI11 says so.
+// CLI11 itself says where a negative number is not wanted.
 template <auto read>
 std::string why_no_integer(const std::string& text) {
   char* end = nullptr;
