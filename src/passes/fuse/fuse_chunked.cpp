@@ -80,7 +80,8 @@ Columns fuse_columns(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& 
                                                   cut->chunks, cut->chunk_bytes / 1e6)
                                     : "stored",
                   affected * 1e6, (affected + more) * 1e6);
-  return {std::move(taken), &taken == &chunks};
+  const bool is_cut = &taken == &chunks;
+  return {std::move(taken), is_cut};
 }
 
 }  // namespace
