@@ -94,6 +94,20 @@ TEST(ShiftedExponents, GrowFromWhatHasVanished) {
   EXPECT_LE(max(abs(cast(got, DType::f64) - exact) / exact).item(), kBound + 4096 * 0x1p-24);
 }
 
+// A row far below its shift, whose exponentials are all subnormal, e⁻⁹⁰ = 585,000 of the least numbers: their
+// average is no 0 / 0.
+TEST(ShiftedExponents, AreKeptWhereNoneIsLarge) {
+  Context ctx({.cache_directory = test::kernel_folder()});
+  for (const Index depth : {8, 64}) {
+    const auto f = compile([](const Tensor& s, const Tensor& v) {
+      const Tensor e = exp(s - maximum(max(s, -1, Keep::yes), 0.0));
+      return matmul(e, v) / sum(e, -1, Keep::yes);
+    });
+    const Tensor got = f(ctx.full({512, 2048}, -90), ctx.full({2048, depth}, 0.5));
+    EXPECT_LE(max(abs(got - 0.5)).item(), 1e-5) << depth;
+  }
+}
+
 // A product with softmax, and with the same by hand, is one kernel: its maximum moves along.
 TEST(ShiftedExponents, OfSoftmaxAreOneKernelWithTheirProduct) {
   Context ctx({.cache_directory = test::kernel_folder()});

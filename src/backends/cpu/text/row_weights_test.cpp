@@ -19,8 +19,8 @@ namespace {
 
 using namespace tile;
 
-enum class Of : unsigned char { largest, masked_largest, mean, other_rows };
-enum class For : unsigned char { dot, dot_and_sum, cast_to_dot, store, dot_and_store, sum };
+enum class Of : unsigned char { largest, masked_largest, mean, other_rows, at_least_zero };
+enum class For : unsigned char { dot, dot_and_sum, cast_to_dot, store, dot_and_store, sum, masked_dot };
 
 // exp(x - m) of rows of x, and what is made of it.
 Kernel weights(Of of, For use) {
@@ -36,7 +36,7 @@ Kernel weights(Of of, For use) {
                 k.literal(DType::f32, -std::numeric_limits<double>::infinity(), {16, 40}));
   if (of == Of::other_rows) row = scores * 2.0;
   Value m = k.expand(k.reduce(of == Of::mean ? Monoid::sum : Monoid::max, row, 1), 1);
-  m = max(m, k.literal(DType::f32, -1e30, {16, 1}));
+  m = max(m, k.literal(DType::f32, of == Of::at_least_zero ? 0 : -1e30, {16, 1}));
   const Value w = exp(scores - k.broadcast(m, {16, 40}));
   const auto multiply = [&](const Value& a, const Value& b) {
     k.store(out, {at, at}, k.dot(a, b, k.literal(DType::f32, 0.0, {16, 32})));
@@ -44,6 +44,10 @@ Kernel weights(Of of, For use) {
   const Value right = k.load(v, {at, at}, {.shape = {40, 32}});
   if (use == For::cast_to_dot) multiply(k.cast(w, DType::bf16), k.cast(right, DType::bf16));
   if (use == For::dot || use == For::dot_and_sum || use == For::dot_and_store) multiply(w, right);
+  if (use == For::masked_dot) {
+    const Value mask = k.broadcast(k.expand(k.arange(40), 0), {16, 40}) < 30;
+    multiply(where(mask, w, k.literal(DType::f32, 0.0, {16, 40})), right);
+  }
   if (use == For::sum || use == For::dot_and_sum) k.store(sums, {at}, k.reduce(Monoid::sum, w, 1));
   if (use == For::store || use == For::dot_and_store) k.store(kept, {at, at}, w);
   return k.finish({{{1, 1}}});
@@ -65,6 +69,13 @@ TEST(RowWeightsTest, WhatIsStoredOrBelowSomethingElseKeepsItsBits) {
     EXPECT_TRUE(row_weights(weights(Of::largest, use)).empty());
   for (const Of of : {Of::mean, Of::other_rows})
     EXPECT_TRUE(row_weights(weights(of, For::dot_and_sum)).empty());
+}
+
+// Where all weights may be subnormal, zeros would divide by zero.
+TEST(RowWeightsTest, TheLargestMustBeAmongThem) {
+  EXPECT_TRUE(row_weights(weights(Of::at_least_zero, For::dot_and_sum)).empty());
+  EXPECT_TRUE(row_weights(weights(Of::largest, For::masked_dot)).empty());
+  EXPECT_EQ(row_weights(weights(Of::masked_largest, For::masked_dot)).size(), 1u);
 }
 
 using RowWeightsOnIsa = testing::OnIsa;

@@ -14,21 +14,28 @@ struct IntSequence {
 // 0, 1, … for a vector's lanes.
 typedef __make_integer_seq<IntSequence, int, TW_LANES>::list LaneNumbers;
 
-// Transposes a square of as many rows as lanes. Zipping row i with the row half the rows further on moves one
-// bit of the row's number into the lane's; after all bits rows and lanes have changed places.
-template <class V>
-TW_INLINE void transpose_lanes(V (&rows)[TW_LANES]) {
-  V zipped[TW_LANES];
+// Zipping row i with the row half the rows further on moves one bit of the row's number into the lane's;
+// after all bits the rows' elements stand beside one another: of as many rows as lanes, the transposed
+// square.
+template <int Rows, class V>
+TW_INLINE void zip_rows(V (&rows)[Rows]) {
+  V zipped[Rows];
 #pragma clang loop unroll(full)
-  for (int bit = 1; bit < TW_LANES; bit *= 2) {
+  for (int bit = 1; bit < Rows; bit *= 2) {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < TW_LANES / 2; ++i) {
-      zipped[2 * i] = zip_first(rows[i], rows[i + TW_LANES / 2]);
-      zipped[2 * i + 1] = zip_second(rows[i], rows[i + TW_LANES / 2]);
+    for (int i = 0; i < Rows / 2; ++i) {
+      zipped[2 * i] = zip_first(rows[i], rows[i + Rows / 2]);
+      zipped[2 * i + 1] = zip_second(rows[i], rows[i + Rows / 2]);
     }
 #pragma clang loop unroll(full)
-    for (int i = 0; i < TW_LANES; ++i) rows[i] = zipped[i];
+    for (int i = 0; i < Rows; ++i) rows[i] = zipped[i];
   }
+}
+
+// Transposes a square of as many rows as lanes.
+template <class V>
+TW_INLINE void transpose_lanes(V (&rows)[TW_LANES]) {
+  zip_rows(rows);
 }
 
 template <class T>
@@ -66,24 +73,14 @@ TW_INLINE V pack_groups(V x, IntList<Lane...>) {
       x, x, (Lane / Rows < TW_LANES / Apart ? Lane / Rows * Apart + Lane % Rows : TW_LANES - 1)...);
 }
 
-// Columns of few rows, one after another in memory: as many steps of transpose_lanes() as the rows' number
-// has bits. `to` has room for a vector behind the last element.
+// Columns of few rows, one after another in memory. `to` has room for a vector behind the last element.
 template <int Rows, class T>
 TW_INLINE void interleave_block(const T* from, i64 from_stride, T* to) {
   constexpr int kApart = Rows <= 2 ? 2 : Rows <= 4 ? 4 : Rows <= 8 ? 8 : 16;
-  vec<T> rows[kApart], zipped[kApart];
+  vec<T> rows[kApart];
 #pragma clang loop unroll(full)
   for (int i = 0; i < kApart; ++i) rows[i] = i < Rows ? load(from + i * from_stride) : vec<T>(0);
-#pragma clang loop unroll(full)
-  for (int bit = 1; bit < kApart; bit *= 2) {
-#pragma clang loop unroll(full)
-    for (int i = 0; i < kApart / 2; ++i) {
-      zipped[2 * i] = zip_first(rows[i], rows[i + kApart / 2]);
-      zipped[2 * i + 1] = zip_second(rows[i], rows[i + kApart / 2]);
-    }
-#pragma clang loop unroll(full)
-    for (int i = 0; i < kApart; ++i) rows[i] = zipped[i];
-  }
+  zip_rows(rows);
   constexpr int kPacked = TW_LANES / kApart * Rows;  // elements of a vector, but for those that are missing
 #pragma clang loop unroll(full)
   for (int i = 0; i < kApart; ++i)
