@@ -149,8 +149,7 @@ std::shared_ptr<CompiledGraph> CompiledCore::State::program(Specialisation& s,
       if (reads_shapes)
         shared +=
             "; each size is recorded and planned anew, as the function, or one that it calls, as "
-            "causal_mask(), "
-            "asks for shape() or size()";
+            "causal_mask(), asks for shape() or size()";
     }
     shares_kernels = graph != nullptr;
     const Unlocked unlocked = [&](const std::function<void()>& work) {

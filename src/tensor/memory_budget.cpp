@@ -64,15 +64,13 @@ passes::Compiled lowered_within(const ir::Graph& graph, const GraphOptions& opti
       arena = std::max<Index>(arena - (needed - budget), 0);
       continue;
     }
-    throw OverBudget(fmt::format("compile: memory_budget is {} bytes, and the least that was found for this "
-                                 "call is {} bytes: {} of "
-                                 "arguments, {} of results and {} of temporaries, with {} launches repeated. "
-                                 "Give it as much, or call "
-                                 "it "
-                                 "with less at once",
-                                 budget, needed, amount(held.arguments), amount(held.results),
-                                 amount(compiled.plan.arena_bytes), compiled.memory->repeated),
-                     needed);
+    const std::string why = fmt::format(
+        "compile: memory_budget is {} bytes, and the least that was found for this call is {} bytes: {} of "
+        "arguments, {} of results and {} of temporaries, with {} launches repeated. Give it as much, or call "
+        "it with less at once",
+        budget, needed, amount(held.arguments), amount(held.results), amount(compiled.plan.arena_bytes),
+        compiled.memory->repeated);
+    throw OverBudget(why, needed);
   }
 }
 

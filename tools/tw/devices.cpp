@@ -203,7 +203,8 @@ void add_devices(CLI::App& app) {
   sub->add_flag("--force", in->force,
                 "Store what was probed beside other work, too; the figures are marked as such");
   sub->add_option("--device", in->device, "Only this one")->type_name("DEVICE");
-  sub->add_option("--seconds", in->seconds, "Of measuring for each figure (default 0.25)")->check(positive());
+  sub->add_option("--seconds", in->seconds, "Time of measuring for each figure (default 0.25)")
+      ->check(positive());
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
   sub->add_option("--cache", in->cache, "Folder that the figures are stored in (default: the user's cache)")
       ->type_name("FOLDER");

@@ -79,7 +79,7 @@ void add_run(CLI::App& bench) {
                   "key=value[,value]: change a knob of every pair that has it; pair.key=value of one pair, "
                   "which holds over the other")
       ->take_all();
-  sub->add_option("--seed", in->seed, "Of the random inputs");
+  sub->add_option("--seed", in->seed, "Seed of the random inputs");
   sub->add_option("--budget", in->budget_s, "Seconds of timing for each workload (default 3; quick: 1)")
       ->check(not_negative());
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
@@ -97,8 +97,9 @@ void add_run(CLI::App& bench) {
   sub->add_option("--python", in->python, "Interpreter of the peers")->type_name("FILE");
   sub->add_option("--without", in->without, "A peer to leave out: 'torch max-autotune'; may be repeated")
       ->allow_extra_args(false);
-  sub->add_option("--device-time", in->device_time,
-                  "Of a GPU's own work: trace (CUPTI, where there is one), events (gaps included), off")
+  sub->add_option(
+         "--device-time", in->device_time,
+         "How a GPU's own work is timed: trace (CUPTI, where there is one), events (gaps included), off")
       ->check(CLI::IsMember({"trace", "events", "off"}));
   sub->add_flag("--expect", in->expect, "Judge the medians by the stored expectations of this hardware");
   sub->add_flag("--update-expectations", in->update, "Store the medians as this hardware's expectations");

@@ -105,7 +105,7 @@ void add_bench_report(CLI::App& bench) {
   sub->add_option("--contenders", in->contenders, "Only these, in this order: compiled,eager")
       ->delimiter(',');
   sub->add_option("--title", in->title,
-                  "Of the page or the chart (default of the chart: its machine and days)");
+                  "Title of the page or the chart (default of the chart: its machine and days)");
   sub->add_option(
          "--format", in->format,
          "table, markdown or csv: a line a contender; summary: Markdown, a line a workload; svg: the "

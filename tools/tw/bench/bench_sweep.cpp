@@ -189,7 +189,7 @@ void add_bench_sweep(CLI::App& bench) {
   auto in = std::make_shared<SweepInput>();
   in->bench.budget_s = 0.5;
   in->bench.without = {"torch max-autotune"};
-  sub->add_option("--seed", in->bench.seed, "Of the first program; the next has the next seed");
+  sub->add_option("--seed", in->bench.seed, "Seed of the first program; the next has the next seed");
   sub->add_option("--count", in->count, "How many seeds")->check(at_least(1));
   sub->add_option("--family", in->families, "Only of these families, a program of each for a seed")
       ->delimiter(',')
@@ -201,9 +201,9 @@ void add_bench_sweep(CLI::App& bench) {
   sub->add_option("--device", in->bench.device, "cpu or cuda:N")->type_name("DEVICE");
   sub->add_option(
          "--max-bytes", in->most_bytes,
-         fmt::format("Of a program's traffic (default 2GiB on a GPU, 64MiB on a CPU): {}", kSizeForms))
+         fmt::format("The most traffic of a program (default 2GiB on a GPU, 64MiB on a CPU): {}", kSizeForms))
       ->type_name("SIZE");
-  sub->add_option("--min-bytes", in->least_bytes, "The least")->type_name("SIZE");
+  sub->add_option("--min-bytes", in->least_bytes, "The least traffic of a program")->type_name("SIZE");
   sub->add_option("--dtypes", in->dtypes, "Types to draw from: f32,bf16,f16 (default: f32,bf16 on a CPU)")
       ->delimiter(',');
   sub->add_flag("--peers", in->bench.peers, "Time PyTorch as well, and verify by it in float64");
@@ -211,8 +211,9 @@ void add_bench_sweep(CLI::App& bench) {
                   "A peer to leave out; may be repeated (default: 'torch max-autotune', which takes a minute "
                   "a program)")
       ->allow_extra_args(false);
-  sub->add_option("--device-time", in->bench.device_time,
-                  "Of a GPU's own work: trace (CUPTI, where there is one), events (gaps included), off")
+  sub->add_option(
+         "--device-time", in->bench.device_time,
+         "How a GPU's own work is timed: trace (CUPTI, where there is one), events (gaps included), off")
       ->check(CLI::IsMember({"trace", "events", "off"}));
   sub->add_option("--python", in->bench.python, "Interpreter of the peers")->type_name("FILE");
   sub->add_flag("--autotune", in->bench.autotune, "Measure our schedules as well, and take the better time");

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace tilewright::tw {
@@ -23,20 +24,23 @@ std::string why_no_integer(const std::string& text) {
   return errno == ERANGE ? fmt::format("'{}' is beyond what 64 bits hold", text) : "";
 }
 
-std::string why_not_finite(const std::string& text) {
+std::optional<double> number_in(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  const bool is_number = end != text.c_str() && *end == 0;
-  return is_number && !std::isfinite(value) ? fmt::format("'{}' is not a finite number", text) : "";
+  return end != text.c_str() && *end == 0 ? std::optional(value) : std::nullopt;
+}
+
+std::string why_not_finite(const std::string& text) {
+  const std::optional<double> value = number_in(text);
+  return value && !std::isfinite(*value) ? fmt::format("'{}' is not a finite number", text) : "";
 }
 
 CLI::Validator number_check(const std::function<bool(double)>& accepts, const std::string& what) {
   return CLI::Validator(
       [accepts, what](std::string& text) {
-        char* end = nullptr;
-        const double value = std::strtod(text.c_str(), &end);
-        const bool whole = end != text.c_str() && *end == 0 && std::isfinite(value);
-        return whole && accepts(value) ? "" : fmt::format("'{}' is not {}", text, what);
+        const std::optional<double> value = number_in(text);
+        return value && std::isfinite(*value) && accepts(*value) ? ""
+                                                                 : fmt::format("'{}' is not {}", text, what);
       },
       "");
 }

@@ -124,7 +124,7 @@ void add_kernel(CLI::App& app) {
     auto in = std::make_shared<KernelInput>();
     CLI::App* sub = kernel->add_subcommand(name, about);
     add_subject_options(*sub, in->subject);
-    sub->add_option("--scalar", in->scalars, "Of a kernel in a .tile file: name=value")->take_all();
+    sub->add_option("--scalar", in->scalars, "Argument of a kernel in a .tile file: name=value")->take_all();
     sub->callback([in, command] { command(*in); });
     return std::pair(sub, in);
   };
@@ -151,7 +151,7 @@ void add_kernel(CLI::App& app) {
       ->type_name("PAIR");
   run->add_option("--set", in->subject.settings, "With --of: key=value, a knob of the pair")->take_all();
   run->add_option("--kernel", in->kernel, "With --of: number or name of the kernel");
-  run->add_option("--scalar", in->scalars, "Of a kernel of your own: name=value")->take_all();
+  run->add_option("--scalar", in->scalars, "Argument of a kernel of your own: name=value")->take_all();
   run->add_option("--budget", in->budget_s, "Seconds of timing (default 2)")->check(positive());
   add_device_options(*run, in->subject);
   add_output_options(*run, in->output, "an object");

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Of fewer tokens a text of some size would be files beyond what a folder is good for.
+// Files of fewer tokens would be more, for a text of some size, than a folder is good for.
 constexpr Index kLeastShard = 1000;
 
 struct TokenizeInput {
@@ -292,7 +292,7 @@ void add_tokenize(CLI::App& app) {
   sub->add_option("--validation", in->validation,
                   "The part of the documents that is held out, of a single one its end; 0: none")
       ->check(share());
-  sub->add_option("--seed", in->seed, "Of which documents are held out");
+  sub->add_option("--seed", in->seed, "Seed that decides which documents are held out");
   sub->add_option("--shard-tokens", in->shard_tokens,
                   fmt::format("Tokens of a file, {} at least; each is brought to the disk by itself, which "
                               "takes milliseconds",

@@ -223,7 +223,7 @@ void add_train(CLI::App& app) {
   sub->add_flag(
       "--stop-on-spike", in->stop_on_spike,
       "End where a loss is above the running mean by 6 deviations and a tenth; else it is a warning");
-  sub->add_option("--seed", in->seed, "Of first parameters, batches and dropout");
+  sub->add_option("--seed", in->seed, "Seed of first parameters, batches and dropout");
   sub->add_option("--precision", in->precision,
                   "f32, tf32, bf16, f16, fp8 or fp8-block: of products; parameters stay f32")
       ->type_name("PRECISION");

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tilewright::tw {
 
 namespace {
@@ -56,7 +58,8 @@ std::span<const std::string_view> train_recipe_names() {
 }
 
 TrainRecipe train_recipe(const std::string& name, bool small) {
-  if (name != "char" && name != "gpt2")
+  const auto names = train_recipe_names();
+  if (std::find(names.begin(), names.end(), name) == names.end())
     throw Error(
         fmt::format("there is no recipe '{}'; known: char, a model of the bytes of a text, and gpt2, of "
                     "token shards",

@@ -79,7 +79,7 @@ void add_train_report(CLI::App& train) {
   sub->add_option("folder", in->folders, "Folders of trainings, under way or done")
       ->required()
       ->type_name("FOLDER");
-  sub->add_option("--title", in->title, "Of the page");
+  sub->add_option("--title", in->title, "Title of the page");
   add_output_options(*sub, in->output, "a list, an object with settings and reports for each");
   sub->callback([in] { report(*in); });
 }
