@@ -46,10 +46,18 @@ def write_file(path, tensor):
 class Inputs:
     """The copies of one instance's inputs, which its jobs share."""
 
+    may_have_compiled = False  # since the last reset
+
+    @classmethod
+    def reset(cls):
+        """Nothing that a compiler learnt of another instance's shapes stays."""
+        if cls.may_have_compiled and "torch._dynamo" in sys.modules:  # imported by the first compilation
+            torch._dynamo.reset()
+        cls.may_have_compiled = False
+
     def __init__(self, request):
         self.request, self.device, self.copies = request, request["device"], []
-        if "torch._dynamo" in sys.modules:  # imported by the first compilation
-            torch._dynamo.reset()  # nothing that it learnt of another instance's shapes stays
+        Inputs.reset()
 
     def load(self):
         self.copies = []
@@ -115,6 +123,7 @@ class Job:
         self.replays = request["mode"].endswith(":reduce-overhead")
         self.function = program(request["mode"], request["work"], request["parameters"], request.get("source", ""))
         self.results, self.last, self.poisoned = None, None, True
+        Inputs.may_have_compiled |= request["mode"] not in ("torch", "float64")
 
     def once(self, iteration):
         self.results = None  # its memory is taken again
@@ -193,10 +202,20 @@ def hello(request):
             "cuda": torch.cuda.is_available()}
 
 
-def forget(device):
+def forget(device, idle=False):
+    """Gives back what nobody holds. `idle`: no instance is left. A collection takes as long as there are objects to look at: those that
+    stay, which compilers make when they are imported, are left out once nothing else is there."""
+    if idle:
+        Inputs.reset()
     gc.collect()
+    if idle and len(sys.modules) > forget.modules:
+        gc.freeze()
+        forget.modules = len(sys.modules)
     if device != "cpu":
         torch.cuda.empty_cache()
+
+
+forget.modules = 0
 
 
 def answer(request, instances, jobs):
@@ -211,7 +230,7 @@ def answer(request, instances, jobs):
         if known := instances.pop(id, None):
             device = known.device
             del known
-            forget(device)
+            forget(device, idle=not instances and not jobs)
     elif command == "prepare":
         jobs[id] = Job(request, instances[request["inputs"]])
     elif command == "drop":

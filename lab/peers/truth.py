@@ -2,7 +2,7 @@
 
 How far is found by trying: runs in float64 that round each op's result at random, and PyTorch's own run in the program's type, unless its result is far off. The last one
 knows what no model of rounding does: that sums in f32 are chains, that narrow gradients underflow, which side of a step a value falls on."""
-import contextlib
+import contextlib, functools
 
 import torch
 
@@ -22,15 +22,17 @@ def of_products(terms):
     return max(SUMS, (terms / 2) ** 0.5)
 
 
-def draws(seed, run):
-    """Numbers of [-1, 1] by which runs move what they compute. What hardly moves in run 0 moves far in run 1: where a result depends on one
-    rounding alone, as the gradient of a query that attends to one key, two draws by chance would both be small for some elements of millions."""
+@functools.lru_cache(maxsize=16)
+def draws(seed, run, device):
+    """Numbers of [-1, 1], on the device, by which runs move what they compute. What hardly moves in run 0 moves far in run 1: where a
+    result depends on one rounding alone, as the gradient of a query that attends to one key, two draws by chance would both be small for
+    some elements of millions."""
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.rand(999983, generator=generator, dtype=torch.float64) * 2 - 1
     if run == 0:
-        return drawn
+        return drawn.to(device)
     signs = torch.rand(len(drawn), generator=generator, dtype=torch.float64) - 0.5
-    return torch.copysign(1 - drawn.abs(), signs)
+    return torch.copysign(1 - drawn.abs(), signs).to(device)
 
 
 def widened(roundoff, seed, run=0, underflow=0.0, seen=None):
@@ -44,7 +46,7 @@ def widened(roundoff, seed, run=0, underflow=0.0, seen=None):
         if not isinstance(t, torch.Tensor) or t.dtype != torch.float64 or t.numel() == 0:
             return t
         if "pool" not in noise:
-            noise["pool"] = draws(seed, run).to(t.device)
+            noise["pool"] = draws(seed, run, t.device)
             noise["at"] = 0
         pool = noise["pool"]
         noise["at"] = (noise["at"] + 314159) % len(pool)

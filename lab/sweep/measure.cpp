@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "harness/run/clock.h"
 
 namespace tilewright::sweep {
 
@@ -84,6 +87,28 @@ std::optional<double> quotient(std::optional<double> a, std::optional<double> b)
   return a && b && *b > 0 ? std::optional(*a / *b) : std::nullopt;
 }
 
+// Seconds between one piece of work and the next, under the names by which the harness tells them.
+class Spent {
+ public:
+  explicit Spent(std::vector<std::pair<std::string, double>>& out) : out_(out) { begin("prepare"); }
+
+  void begin(std::string what) {
+    end();
+    what_ = std::move(what);
+    began_us_ = lab::steady_now_us();
+  }
+
+  void end() {
+    if (!what_.empty()) out_.emplace_back(what_, (lab::steady_now_us() - began_us_) / 1e6);
+    what_.clear();
+  }
+
+ private:
+  std::vector<std::pair<std::string, double>>& out_;
+  std::string what_;
+  double began_us_ = 0;
+};
+
 }  // namespace
 
 std::optional<double> SweepRow::ratio() const { return quotient(peer_us, ours_us); }
@@ -105,12 +130,16 @@ SweepRow measure(const DrawnWork& work, lab::LabDevice& device, const Limits& li
                .seed = drawn.seed,
                .bytes = work.traced.cost.bytes(),
                .flops = work.traced.cost.matrix.total()};
+  Spent spent(out.spent_s);
   auto made = make_instance(work, device);
   if (!made) {
     out.failed = made.error().message;
     return out;
   }
-  out.contenders = lab::run_instance(made->instance, device, options).rows;
+  lab::RunOptions with_clock = options;
+  with_clock.progress = [&](std::string_view what) { spent.begin(std::string(what)); };
+  out.contenders = lab::run_instance(made->instance, device, with_clock).rows;
+  spent.begin("judge");
   out.judge = made->judgement->by;
   take_report(out, made->instance);
   take_faults(out);
@@ -119,6 +148,7 @@ SweepRow measure(const DrawnWork& work, lab::LabDevice& device, const Limits& li
     judge_smaller(out, work, device, limits, options.seed);
     if (!made->judgement->why_not.empty()) out.judge += fmt::format(" ({})", made->judgement->why_not);
   }
+  spent.end();
   return out;
 }
 

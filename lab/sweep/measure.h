@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/run/runner.h"
@@ -23,10 +24,11 @@ struct SweepRow {
   double compile_ms = 0;    // of the first call
   bool from_disk = false;   // all kernels were found there
   int kernels = 0;
-  std::string explained;  // the kernels, and why they are not one
-  std::string judge;      // who said what is right
-  std::string wrong;      // what is, of ours; empty: nothing
-  std::string failed;     // why there is no time of ours
+  std::string explained;                                // the kernels, and why they are not one
+  std::string judge;                                    // who said what is right
+  std::string wrong;                                    // what is, of ours; empty: nothing
+  std::string failed;                                   // why there is no time of ours
+  std::vector<std::pair<std::string, double>> spent_s;  // what was done for it, and how long that took
 
   // The peer's time over ours; above 1 we are faster.
   std::optional<double> ratio() const;

@@ -193,6 +193,9 @@ Json json_of(const Distribution& d) {
 }
 
 Json json_of(const SweepRow& row) {
+  Json spent = Json::object();
+  for (const auto& [what, seconds] : row.spent_s)
+    spent[what] = (spent.contains(what) ? spent[what].get<double>() : 0) + seconds;
   Json contenders = Json::array();
   for (const lab::Row& c : row.contenders)
     contenders.push_back({{"name", c.contender},
@@ -229,6 +232,7 @@ Json json_of(const SweepRow& row) {
           {"wrong", row.wrong},
           {"failed", row.failed},
           {"text", row.text},
+          {"spent_s", spent},
           {"contenders", contenders}};
 }
 

@@ -236,8 +236,8 @@ inline void ptx_rsqrt_approx_f32(float& y, float x) { y = 1.f / sqrtf(x); }
 inline void ptx_cp_async_cg_shared_global_L2__128B(unsigned to, const void* from, int bytes) {
   emu_copy_async(to, from, bytes, 16);
 }
-inline void ptx_cp_async_ca_shared_global(unsigned to, const void* from, int bytes) {
-  emu_copy_async(to, from, bytes, 4);
+inline void ptx_cp_async_ca_shared_global(unsigned to, const void* from, int size, int bytes) {
+  emu_copy_async(to, from, bytes, size);
 }
 inline void ptx_cp_async_commit_group() { emu_commit_group(); }
 inline void ptx_griddepcontrol_wait() { emu_wait_previous(); }

@@ -5,18 +5,26 @@
 
 #include <tilewright/tile/matrix_unit.h>
 
+#include <array>
 #include <optional>
 #include <vector>
 
 #pragma GCC visibility push(default)
 namespace tilewright::tile {
 
+// A tile of small tensors.
+struct SmallTile {
+  Index elements = 0;
+  double programs = 0;  // a unit, at most
+  friend bool operator==(const SmallTile&, const SmallTile&) = default;
+};
+
 struct RowCuts {
   Index elements = 4096;   // of a pointwise program
   Index access_bytes = 0;  // widest accesses of a pointwise program that waits for memory; 0: `elements`
-  // A pointwise program of a small tensor has `least_elements` or more: below the widest accesses each unit
-  // gets `small_programs` before a program gets more. 0: no tensor is small.
-  Index least_elements = 0, small_programs = 4;
+  // Pointwise programs of a small tensor, the smallest first: the first whose `programs` a unit are enough
+  // for the tensor. 0 elements: none.
+  std::array<SmallTile, 3> small_tiles;
   Index turned_edge = 64;       // of square tiles that turn an access around
   Index picked_elements = 64;   // rows picked by an index are blocks from this length on
   Index loop_elements = 4096;   // block of a row that a loop walks

@@ -148,14 +148,12 @@ class Chooser {
     return cost.flops / target_.flops_per_s > cost.bytes / target_.memory_bytes_per_s;
   }
 
-  // Elements of a pointwise program, `most` where the tensor gives every unit some of these.
+  // Elements of a pointwise program: `most`, but of a small tensor.
   Index pointwise_elements(Index most) const {
-    if (cuts_.least_elements == 0) return most;
-    const double share =
-        parallel_points() / static_cast<double>(target_.units) / static_cast<double>(cuts_.small_programs);
-    Index elements = most;
-    while (elements / 2 >= cuts_.least_elements && static_cast<double>(elements) > share) elements /= 2;
-    return elements;
+    for (const tile::SmallTile& small : cuts_.small_tiles)
+      if (parallel_points() <= static_cast<double>(small.elements * target_.units) * small.programs)
+        return small.elements;
+    return most;
   }
 
   // `most`, or a half or a quarter of it, of which the columns fill seven eighths of their tiles: of 768
@@ -178,8 +176,8 @@ class Chooser {
     // Turning a block around takes two passes through shared memory: a tensor that has less than a quarter of
     // a block for each unit lies in the cache, which gives single elements as fast.
     const Index block = cuts_.turned_edge * cuts_.turned_edge;
-    const bool small =
-        cuts_.least_elements > 0 && 4 * parallel_points() <= static_cast<double>(target_.units * block);
+    const bool small = cuts_.small_tiles[0].elements > 0 &&
+                       4 * parallel_points() <= static_cast<double>(target_.units * block);
     const int transposed = small ? -1 : turned_variable(t.column);
     if (transposed >= 0) {
       t.row = transposed;

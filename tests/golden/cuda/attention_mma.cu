@@ -55,19 +55,19 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   f32 sum_of_exp_product[4];
   Vec<bf16, 2> exp_product_bf16[4][8];
   f32 new_row_sum[4];
-  copy_block<q_block, 128, true>(q_blocks, q + program_2 * 262144 + index * 64, 1, 64, 64, 128);
+  copy_block<q_block, 128, 16>(q_blocks, q + program_2 * 262144 + index * 64, 1, 64, 64, 128);
   copy_async_commit();
   const i64 k_2_end = index_2, k_2_step = 64;
   const auto copy_k_block = [&](i64 at, int stage) {
     if (at < k_2_end) {
       const i32 k_2 = i32(at);
-      copy_block<k_block, 128, true>(k_blocks + stage * k_block::bytes, k + program_2 * 262144 + k_2 * 64, 1, 64, 64, 64);
+      copy_block<k_block, 128, 16>(k_blocks + stage * k_block::bytes, k + program_2 * 262144 + k_2 * 64, 1, 64, 64, 64);
     }
   };
   const auto copy_v_block = [&](i64 at, int stage) {
     if (at < k_2_end) {
       const i32 k_2 = i32(at);
-      copy_block<v_block, 128, true>(v_blocks + stage * v_block::bytes, v_ + program_2 * 262144 + k_2 * 64, 1, 64, 64, 64);
+      copy_block<v_block, 128, 16>(v_blocks + stage * v_block::bytes, v_ + program_2 * 262144 + k_2 * 64, 1, 64, 64, 64);
     }
   };
   copy_k_block(0, 0);
@@ -172,13 +172,13 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   const auto copy_k_block_2 = [&](i64 at, int stage) {
     if (at < k_3_end) {
       const i32 k_3 = i32(at);
-      copy_block<k_block, 128, true>(k_blocks + stage * k_block::bytes, k + program_2 * 262144 + k_3 * 64, 1, 64, 64, end_inside(i64(k_3), 4096, 64));
+      copy_block<k_block, 128, 16>(k_blocks + stage * k_block::bytes, k + program_2 * 262144 + k_3 * 64, 1, 64, 64, end_inside(i64(k_3), 4096, 64));
     }
   };
   const auto copy_v_block_2 = [&](i64 at, int stage) {
     if (at < k_3_end) {
       const i32 k_3 = i32(at);
-      copy_block<v_block, 128, true>(v_blocks + stage * v_block::bytes, v_ + program_2 * 262144 + k_3 * 64, 1, 64, 64, end_inside(i64(k_3), 4096, 64));
+      copy_block<v_block, 128, 16>(v_blocks + stage * v_block::bytes, v_ + program_2 * 262144 + k_3 * 64, 1, 64, 64, end_inside(i64(k_3), 4096, 64));
     }
   };
   copy_k_block_2(index_2, 0);

@@ -500,6 +500,17 @@ double blocks_at_once(int cluster, double resident, double units) {
          cluster;
 }
 
+// What a block does whose threads load, compute and store once, and wait for nobody. Its warps start one
+// after another; each computes by instructions of which the next waits for the last.
+double straight_block_us(const KernelWork& work, const Occupancy& o, const CudaPlan& plan) {
+  const double programs = static_cast<double>(plan.layouts.programs_per_block),
+               threads = plan.schedule.threads / programs;  // of a program
+  const double bytes = (work.streamed_bytes + work.cached_bytes) * o.waste / threads;
+  const double accesses = bytes / plan.schedule.vector_bytes;
+  return kStraightUs + accesses * kAccessUs + work.instructions * o.waste / threads * kInstructionUs +
+         plan.schedule.threads / 32.0 * (kWarpStartUs + accesses * kWarpAccessUs);
+}
+
 }  // namespace
 
 double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& plan,
@@ -542,16 +553,23 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                 kLineLatencyUs * work.rounds +
                 work.read_bytes * programs_in_block * units / bytes_per_s * 1e6;
   block_us += scan.block_us;
+  const bool straight = work.exchanges == 0 && !work.loops && !o.staged && work.scanned == 0 &&
+                        work.multiply_adds == 0 && cluster == 1;
+  if (straight) block_us = straight_block_us(work, o, plan);
   const double at_once = blocks_at_once(cluster, resident, units), waves = blocks / at_once;
   // Blocks start one after another: the last of a grid that runs at once behind all others, those of a larger
   // one while others work.
   const double starts_us = blocks * kBlockLaunchUs;
-  const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us +
-                            std::min(blocks, at_once) / std::max(1.0, waves) * kBlockLaunchUs;
+  // Straight blocks are replaced as they end. The first ones' time comes before all else, below.
+  const double latency_us = straight ? std::max(0.0, waves - 1) * block_us
+                                     : (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us +
+                                           std::min(blocks, at_once) / std::max(1.0, waves) * kBlockLaunchUs;
   // Blocks of loops stay: of a small grid no others come.
-  const double there = work.loops ? std::min(resident, std::ceil(blocks / units)) : resident;
+  const double there = work.loops || straight ? std::min(resident, std::ceil(blocks / units)) : resident;
   const double in_flight = there * schedule.threads * o.bytes_ahead / o.waste;
-  const double starved = in_flight > 0 ? std::max(1.0, kBytesInFlight / in_flight) : 1;
+  const double starved = in_flight == 0         ? 1
+                         : straight && in_cache ? std::hypot(1, kCacheBytesInFlight / in_flight)
+                                                : std::max(1.0, kBytesInFlight / in_flight);
   const double visits_us = work.loops ? 0 : o.line_visits * blocks / (units * kIssueClockMhz);
   // Memory, walk and arithmetic overlap where several blocks of a multiprocessor stand at different points,
   // or rows come ahead. A block alone loads, computes and stores one after the other: that is its walk.
@@ -575,7 +593,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                        std::any_of(layouts.frames.begin(), layouts.frames.end(),
                                    [](const TileFrame& f) { return f.col_steps() > 1; });
   // Shorter code wins between equals: it compiles faster.
-  const double own_us = busy * more * (shifted_ahead ? kShiftedAheadCost : 1) *
+  const double own_us = (straight ? block_us + busy : busy) * more * (shifted_ahead ? kShiftedAheadCost : 1) *
                         (in_turn ? kPackedTurnsCost : 1) * (1 + kOfAnElement * o.elements);
   return own_us * own_us / (own_us + kHiddenByLaunchUs) + target.launch_s * 1e6;
 }

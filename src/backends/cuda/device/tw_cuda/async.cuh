@@ -23,6 +23,16 @@ TW_DEVICE void copy_async16_to(u32 shared, const void* global, int bytes) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(bytes)
                : "memory");
 }
+// The same of pieces of 8 or 4 bytes, as they are aligned.
+template <int kBytes>
+TW_DEVICE void copy_async_to(u32 shared, const void* global, int bytes) {
+  if constexpr (kBytes == 16)
+    copy_async16_to(shared, global, bytes);
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(kBytes),
+                 "r"(bytes)
+                 : "memory");
+}
 TW_DEVICE void store_shared16(u32 shared, const Vec<u32, 4>& words) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(words.v[0]), "r"(words.v[1]),
                "r"(words.v[2]), "r"(words.v[3])

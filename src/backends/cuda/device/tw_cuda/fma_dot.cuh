@@ -36,11 +36,6 @@ struct FmaBlock {
   }
 };
 
-TW_DEVICE void copy_async4_to(u32 shared, const void* global, int bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global), "r"(bytes)
-               : "memory");
-}
-
 // Fills a block whose first element is `from`: along its contiguous axis (x) and the other (y), of which one
 // is k. What is not below x_end and y_end becomes zeros. kChunks: where rows lie together, 16 bytes at a time
 // are aligned, and inside or outside as a whole unless kCut: of the last ones of a row some may be outside.
@@ -64,8 +59,8 @@ TW_DEVICE void copy_fma_block(u32 to, const f32* from, i64 x_step, i64 y_step, i
 #pragma unroll
       for (int along = 0; along < Block::depth; along += 8) {
         const bool inside = all || (k + along < x_end && row + down < y_end);
-        copy_async4_to(mine_to + u32(along * Block::pitch + i * kPlaces) * 4,
-                       mine + down * y_step + along * x_step, inside ? 4 : 0);
+        copy_async_to<4>(mine_to + u32(along * Block::pitch + i * kPlaces) * 4,
+                         mine + down * y_step + along * x_step, inside ? 4 : 0);
       }
     }
   } else if constexpr (kChunks && Block::in_order && Block::width == 4) {
@@ -97,8 +92,8 @@ TW_DEVICE void copy_fma_block(u32 to, const f32* from, i64 x_step, i64 y_step, i
       if (kCount % kThreads != 0 && i * kThreads + thread >= kCount) break;
       const int across = i * kThreads % Block::rows, down = i * kThreads / Block::rows;
       const bool inside = all || (mine_x + across < x_end && mine_y + down < y_end);
-      copy_async4_to(mine_to + u32(down * Block::pitch + Block::place_of(across)) * 4,
-                     mine + across * x_step + down * y_step, inside ? 4 : 0);
+      copy_async_to<4>(mine_to + u32(down * Block::pitch + Block::place_of(across)) * 4,
+                       mine + across * x_step + down * y_step, inside ? 4 : 0);
     }
   }
 }

@@ -40,9 +40,9 @@ TW_DEVICE u32 opaque(u32 address) {
 
 // ---- filling a place
 // A block whose first element is `from`: panels along its contiguous axis (x), rows along the other (y). What
-// is not below x_end and y_end becomes zeros. kWhole: 16 bytes at a time are aligned, and inside or outside
-// as a whole unless kCut: of the last ones of a row some may be outside. Otherwise elements one by one.
-template <class Block, int kThreads, bool kWhole, bool kCut = false, class T>
+// is not below x_end and y_end becomes zeros. kPiece: bytes that are aligned (16, 8 or 4), and inside or
+// outside as a whole unless kCut: of the last ones of a row some may be outside. 0: elements one by one.
+template <class Block, int kThreads, int kPiece, bool kCut = false, class T>
 TW_DEVICE void copy_block(u32 to, const T* from, i64 x_step, i64 y_step, int x_end, int y_end) {
   // Eight chunks of a row stand side by side, then the rows of a panel, then the panels.
   constexpr int kChunks = Block::bytes / 16, kElements = 16 / int(sizeof(T));
@@ -61,13 +61,17 @@ TW_DEVICE void copy_block(u32 to, const T* from, i64 x_step, i64 y_step, int x_e
     const int panel = kEven ? before / kRows : n / kRows, y = kEven ? before % kRows + row : n % kRows;
     const int x = (panel * 8 + thread % 8) * kElements;
     const u32 place = to + (first ^ Block::swizzle_bits(u32(before))) + u32(before) * 128;
-    if constexpr (kWhole) {
+    if constexpr (kPiece > 0) {
       // What this thread adds to a place, and what the place adds, apart: often a constant.
       const T* const at =
           kEven ? mine + before % kRows * y_step + panel * 8 * kElements : from + y * y_step + x;
-      const bool inside = all || (x < x_end && y < y_end);
-      const int most = kCut && !all && x_end - x < kElements ? (x_end - x) * int(sizeof(T)) : 16;
-      copy_async16_to(place, at, inside ? most : 0);
+      constexpr int kEach = kPiece / int(sizeof(T));
+#pragma unroll
+      for (int e = 0; e < kElements; e += kEach) {
+        const bool inside = all || (x + e < x_end && y < y_end);
+        const int most = kCut && !all && x_end - x - e < kEach ? (x_end - x - e) * int(sizeof(T)) : kPiece;
+        copy_async_to<kPiece>(place + u32(e) * u32(sizeof(T)), at + e, inside ? most : 0);
+      }
     } else {
       Vec<T, kElements> some{};
 #pragma unroll

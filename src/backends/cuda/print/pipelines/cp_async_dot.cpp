@@ -1,11 +1,24 @@
 // The text of loops whose blocks all threads copy: copies, waits and products.
 #include "backends/cuda/print/pipelines/cp_async_dot.h"
 
+#include <algorithm>
+
 namespace tilewright::cuda {
 
 namespace {
 
 bool by_fma(const KernelPrinter& k) { return dot_unit(k.plan().schedule) == tile::DotUnit::fma_blocks; }
+
+// Bytes that are copied at once beside the threads: what cp.async takes, if it is aligned; 0: nothing is.
+// Blocks for vector units lie in other orders, which only whole chunks keep.
+int piece_bytes(const Access& access, int inner_axis, bool only_chunks) {
+  for (const int bytes : {16, 8, 4}) {
+    const Index elements = bytes / static_cast<Index>(size_bytes(access.view().dtype));
+    if (elements > 0 && access.contiguous(inner_axis) && access.aligned(inner_axis, elements)) return bytes;
+    if (only_chunks) break;
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -29,16 +42,17 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
       ends[0] =
           fmt::format("u64({}) < u64({}) ? {} : 0", text.as_type(text.scalar(access.start(dim)), DType::i64),
                       text.dim_text(access.extent(dim)).str(), ends[0]);
-  constexpr Index kBytes = 16;
-  const Index chunk = kBytes / static_cast<Index>(size_bytes(access.view().dtype));
-  const bool inside = !access.checked_above(o.inner_dim()) || access.whole_vectors(inner_axis, chunk);
-  const bool whole = access.contiguous(inner_axis) && access.aligned(inner_axis, chunk);
+  const int piece = piece_bytes(access, inner_axis, by_fma(k));
+  const Index elements = std::max<Index>(1, piece / static_cast<Index>(size_bytes(access.view().dtype)));
+  const bool cut =
+      piece > 0 && access.checked_above(o.inner_dim()) && !access.whole_vectors(inner_axis, elements);
   const printer::IndexText offset = text.base_offset(access);
   const std::string view = k.names().view(access.op().param);
   k.out().line("{}<{}, {}, {}{}>({}, {}{}, {}, {}, {}, {});", by_fma(k) ? "copy_fma_block" : "copy_block",
-               block, k.plan().schedule.threads, whole, whole && !inside ? ", true" : "", to, view,
-               offset.is(0) ? "" : " + " + offset.str(), text.stride_text(access, o.inner_dim()).str(),
-               text.stride_text(access, o.outer_dim()).str(), ends[0], ends[1]);
+               block, k.plan().schedule.threads, by_fma(k) ? fmt::format("{}", piece > 0) : integer(piece),
+               cut ? ", true" : "", to, view, offset.is(0) ? "" : " + " + offset.str(),
+               text.stride_text(access, o.inner_dim()).str(), text.stride_text(access, o.outer_dim()).str(),
+               ends[0], ends[1]);
 }
 
 // Prints the types of the operands' blocks and their places in shared memory.
