@@ -79,7 +79,7 @@ tsan: ## the unit tests under Clang's thread sanitizer
 
 lint: build/compile_commands.json ## clang-format, clang-tidy and the checks of the text over what changed since it was clean
 	@scripts/setup.sh lint
-	@scripts/lint.py
+	@scripts/lint.py $(if $(SINCE),--since $(SINCE))
 
 format: ## format every source
 	scripts/setup.sh lint

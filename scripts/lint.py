@@ -7,8 +7,10 @@ Most of clang-tidy's time goes into the headers of the standard library, which i
 sources are looked at several at once, as one unit, a file that includes them all: a quarter of the time. Sources that give one
 name to different things do not share a unit (names_in()). Where a unit does not compile all the same, it says so, and is taken apart.
 
-Usage: scripts/lint.py [--build DIR] [--changed] [FILE...]
+Usage: scripts/lint.py [--build DIR] [--changed] [--since FILE] [FILE...]
   --build DIR   a build folder of the preset release (default: build)
+  --since FILE  the name of a commit that was clean as a whole: sources that it has as they are, with all that they include, are
+                known to be clean. All are looked at where the repository does not have that commit, or how we look has changed
   --changed     only files that differ from main, with those that include them, and no check of the whole repository
   FILE          only these sources, and no check of the whole repository"""
 import argparse
@@ -29,6 +31,8 @@ import check_headers
 import check_layers
 from remembered import Remembered
 
+# What decides what is found: where it changes, all sources are looked at.
+HOW = {pathlib.Path(name) for name in (".clang-tidy", ".clang-format", "scripts/lint.py", "scripts/setup.sh", "CMakePresets.json")}
 TIDY, FORMAT = "clang-tidy-19", "clang-format-19"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Each fails where the repository is not as it should be, and says so; `*_test.py` beside it shows that it does.
@@ -111,8 +115,14 @@ def all_files():
     return sorted(file.relative_to(ROOT) for file in trees if file.suffix in FORMATTED)
 
 
-def changed_files():
-    base = output_of("git", "merge-base", "HEAD", "main").strip()
+def clean_commit(file):
+    """The commit that the file names; None where a clone does not have it."""
+    name = file.read_text().strip()
+    known = subprocess.run(["git", "merge-base", "--is-ancestor", name, "HEAD"], cwd=ROOT, capture_output=True)
+    return name if known.returncode == 0 else None
+
+
+def changed_files(base):
     listed = output_of("git", "diff", "--name-only", base) + output_of(
         "git", "ls-files", "--others", "--exclude-standard")
     return {pathlib.Path(name) for name in listed.splitlines()}
@@ -236,6 +246,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", type=pathlib.Path)
     parser.add_argument("--changed", action="store_true")
+    parser.add_argument("--since", type=pathlib.Path)
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
     build = options.build.resolve()
@@ -250,8 +261,14 @@ def main():
         if unknown:
             sys.exit(f"lint: not compiled in {build}: {', '.join(map(str, sorted(unknown)))}")
     elif options.changed:
-        changed = changed_files()
+        changed = changed_files(output_of("git", "merge-base", "HEAD", "main").strip())
         chosen = {source for source in all_flags if changed & set(includes[source])}
+
+    elif options.since and (clean := clean_commit(options.since)):
+        changed = changed_files(clean)
+        if changed.isdisjoint(HOW):
+            chosen = {source for source in all_flags if changed & set(includes[source])}
+            print(f"lint: {len(all_flags) - len(chosen)} of {len(all_flags)} sources are as in {clean[:8]}, which was clean")
 
     whole = not options.files and not options.changed
     files = all_files() if whole else sorted({path for s in chosen for path in includes[s] if path.suffix in FORMATTED})

@@ -23,7 +23,7 @@ tile::Target with_small_cuts(const tile::Target& target, std::uint64_t seed) {
   rows.column_rows = any_of({1, 4, 8});
   rows.strip_columns = any_of({2, 8});
   rows.shared_elements = static_cast<double>(any_of({1, 32}));
-  if (random.chance(0.5)) rows.small_tiles = {};  // blocks are turned on chip, however small the tensor
+  if (random.chance(0.5)) rows.least_elements = 0;  // blocks are turned on chip, however small the tensor
   return out;
 }
 

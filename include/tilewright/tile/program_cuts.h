@@ -22,9 +22,13 @@ struct SmallTile {
 struct RowCuts {
   Index elements = 4096;   // of a pointwise program
   Index access_bytes = 0;  // widest accesses of a pointwise program that waits for memory; 0: `elements`
-  // Pointwise programs of a small tensor, the smallest first: the first whose `programs` a unit are enough
-  // for the tensor. 0 elements: none.
-  std::array<SmallTile, 3> small_tiles;
+  // A pointwise program of a small tensor has `least_elements` or more: below the widest accesses each unit
+  // gets `small_programs` before a program gets more. 0: no tensor is small.
+  Index least_elements = 0, small_programs = 4;
+  // The same of tensors that have no rows, the smallest first: the first whose `programs` a unit are enough;
+  // half of it where an element costs `small_flops` or more. 0 elements: none.
+  std::array<SmallTile, 4> small_tiles;
+  double small_flops = 16;
   Index turned_edge = 64;       // of square tiles that turn an access around
   Index picked_elements = 64;   // rows picked by an index are blocks from this length on
   Index loop_elements = 4096;   // block of a row that a loop walks

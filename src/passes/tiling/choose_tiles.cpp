@@ -148,12 +148,20 @@ class Chooser {
     return cost.flops / target_.flops_per_s > cost.bytes / target_.memory_bytes_per_s;
   }
 
-  // Elements of a pointwise program: `most`, but of a small tensor.
+  // Elements of a pointwise program, `most` where the tensor gives every unit some of these.
   Index pointwise_elements(Index most) const {
-    for (const tile::SmallTile& small : cuts_.small_tiles)
-      if (parallel_points() <= static_cast<double>(small.elements * target_.units) * small.programs)
-        return small.elements;
-    return most;
+    if (cuts_.least_elements == 0) return most;
+    const double units = target_.units, points = parallel_points();
+    if (nest_.parallel_variables().size() == 1)
+      for (const tile::SmallTile& small : cuts_.small_tiles)
+        if (points <= static_cast<double>(small.elements) * units * small.programs)
+          return group_cost(graph_, {nest_, nest_, {}}, target_).flops >= cuts_.small_flops * points
+                     ? std::max(small.elements / 2, cuts_.small_tiles[0].elements)
+                     : small.elements;
+    const double share = points / units / static_cast<double>(cuts_.small_programs);
+    Index elements = most;
+    while (elements / 2 >= cuts_.least_elements && static_cast<double>(elements) > share) elements /= 2;
+    return elements;
   }
 
   // `most`, or a half or a quarter of it, of which the columns fill seven eighths of their tiles: of 768

@@ -156,8 +156,10 @@ inline tile::RowCuts row_cuts() {
       // One access of 16 bytes for each of 128 threads: of 2^28 f32, 512 elements a program reach 4,279 GB/s,
       // 4096 in 128 threads 3,860 (docs/notes/2026-11-21-first-h200.md).
       .access_bytes = 128 * 16,
-      // 2,748 kernels of 1,024 to 3 million elements: docs/notes/2026-11-30-blocks-of-small-kernels.md.
-      .small_tiles = {{{512, 0.45}, {1024, 3}, {2048, 16}}},
+      .least_elements = 128,  // one for each thread: what one does in turn is all the time of a small kernel
+      .small_programs = 1,    // docs/notes/2026-11-28-small-kernels.md
+      // 3,700 kernels of 160 to 3 million elements: docs/notes/2026-11-30-blocks-of-small-kernels.md.
+      .small_tiles = {{{256, 0.06}, {512, 0.45}, {1024, 3}, {2048, 16}}},
       .turned_edge = 64,      // of f32 4 cache lines
       .picked_elements = 64,  // chosen, not measured
       .loop_elements = 4096,
@@ -223,12 +225,15 @@ inline constexpr double kOverlapOfStarts = 8;
 // 79.0 us for 66.3 of a gelu of 44 M bf16, 293 for 221 of a longer chain, 395 for 409 of a sine of picked
 // halves (the same note): enough that equals are not packed.
 inline constexpr double kPackedTurnsCost = 1.03;
-// Kernels whose threads load, compute and store once (docs/notes/2026-11-30-blocks-of-small-kernels.md,
-// fitted to 1,900 kernels): one of a warp that does nothing, an access of a thread, an instruction that waits
-// for the one before, the start of a warp, and an access of a warp beside others. Bytes under way in a
-// multiprocessor with which the cache is at half of its rate, squared.
-inline constexpr double kStraightUs = 0.83, kAccessUs = 3.6e-3, kInstructionUs = 4.6e-3,
-                        kWarpStartUs = 2.1e-3, kWarpAccessUs = 0.48e-3, kCacheBytesInFlight = 5.4e3;
+// Kernels whose threads load, compute and store once, fitted to 3,700 of them
+// (docs/notes/2026-11-30-blocks-of-small-kernels.md): one of a warp that does nothing, an access of a thread, an
+// instruction of its first element, each further element and its instructions, the start of a warp, and an
+// access of a warp beside others. Bytes under way in a multiprocessor from which on the cache gives its full
+// rate.
+inline constexpr double kStraightUs = 0.83, kAccessUs = 3.1e-3, kInstructionUs = 2.7e-3, kElementUs = 6e-3,
+                        kNextInstructionUs = 1.2e-3, kWarpStartUs = 2.5e-3, kWarpAccessUs = 0.6e-3,
+                        kCacheBytesInFlight = 5.4e3;
+inline constexpr double kThreadInstructions = 20, kAccessInstructions = 4;  // beside elements: counted roughly
 inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a loop that has no product waits
 inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
 // Rows of narrow elements that a thread moves one by one: docs/notes/2026-11-29-shifted-rows.md.
@@ -243,6 +248,8 @@ inline constexpr double kSharedReadRate = 4;  // of the cache's, for what all pr
 inline constexpr Index kSectorBytes = 32;     // of a cache line: what moves at least
 inline constexpr double kScanStepUs = 0.003;  // a row of a thread's run: an addition that waits. No record
 inline constexpr double kInstructionsOfScanStep = 4;  // a shuffle, its addition and their choice: counted
+// A shuffle and what combines it, for each word; a value with its place has three. Counted roughly.
+inline constexpr double kInstructionsOfPartner = 3, kWordsOfPlace = 3;
 inline constexpr double kExchangeUs = 0.2;            // a barrier with its shuffles
 inline constexpr double kExchangeOf1024Us = 0.35;     // what 1024 threads add to it
 inline constexpr double kClusterUs = 0.8;             // the same between the blocks of a cluster

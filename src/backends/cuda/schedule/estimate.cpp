@@ -9,6 +9,7 @@
 #include "backends/cuda/machine/arch.h"
 #include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/schedule/exchange_cost.h"
+#include "backends/cuda/schedule/straight_block.h"
 #include "backends/printer/accuracy.h"
 
 #include <tilewright/tile/loop_rounds.h>
@@ -500,17 +501,6 @@ double blocks_at_once(int cluster, double resident, double units) {
          cluster;
 }
 
-// What a block does whose threads load, compute and store once, and wait for nobody. Its warps start one
-// after another; each computes by instructions of which the next waits for the last.
-double straight_block_us(const KernelWork& work, const Occupancy& o, const CudaPlan& plan) {
-  const double programs = static_cast<double>(plan.layouts.programs_per_block),
-               threads = plan.schedule.threads / programs;  // of a program
-  const double bytes = (work.streamed_bytes + work.cached_bytes) * o.waste / threads;
-  const double accesses = bytes / plan.schedule.vector_bytes;
-  return kStraightUs + accesses * kAccessUs + work.instructions * o.waste / threads * kInstructionUs +
-         plan.schedule.threads / 32.0 * (kWarpStartUs + accesses * kWarpAccessUs);
-}
-
 }  // namespace
 
 double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& plan,
@@ -533,8 +523,11 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                            (streamed_s + work.cached_bytes / (kSharedReadRate * target.cache_bytes_per_s)) *
                            1e6;
   const ScanCost scan = scan_cost(work.scanned, layouts, schedule.threads);
+  const bool straight = is_straight(work, o, schedule);
   const double instructions = work.instructions * o.waste + scan.instructions +
-                              kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
+                              kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads +
+                              instructions_down(layouts, schedule.threads) +
+                              (straight ? instructions_beside(work, o, plan) : 0);
   const double multiply_adds = work.multiply_adds * o.waste;
   const double compute_us = work.programs * (instructions + multiply_adds) / (units * kLanesPerUs);
   // A thread's sums of a product do not wait for one another; beside other blocks, threads wait for the
@@ -552,9 +545,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
     block_us += kBlockStartUs + kMemoryLatencyUs * std::max(1.0, std::min(work.rounds, work.loop_lines)) +
                 kLineLatencyUs * work.rounds +
                 work.read_bytes * programs_in_block * units / bytes_per_s * 1e6;
-  block_us += scan.block_us;
-  const bool straight = work.exchanges == 0 && !work.loops && !o.staged && work.scanned == 0 &&
-                        work.multiply_adds == 0 && cluster == 1;
+  block_us += scan.block_us + schedule.threads / 32.0 * kWarpStartUs;
   if (straight) block_us = straight_block_us(work, o, plan);
   const double at_once = blocks_at_once(cluster, resident, units), waves = blocks / at_once;
   // Blocks start one after another: the last of a grid that runs at once behind all others, those of a larger

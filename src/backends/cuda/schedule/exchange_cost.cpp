@@ -49,6 +49,23 @@ double share_between_warps(const tile::Schedule& schedule, const Layouts& layout
 
 }  // namespace
 
+double instructions_down(const Layouts& layouts, int threads) {
+  double instructions = 0;
+  for (const auto& [loop, place] : layouts.loops) {
+    const Axes axes = long_axes(loop->shape);
+    if (place.part == Part::one || axes.empty()) continue;
+    const TileFrame& f = layouts.frame(place);
+    const double columns = static_cast<double>(f.col_steps() * f.vector), in_warp = groups_in_warp(f);
+    for (const Instr& in : loop->body) {
+      if (in.kind != Instr::Kind::reduce || axes.size() != 2 || in.op->axis != axes.front()) continue;
+      const double words = finds_place(in.op->monoid) ? kWordsOfPlace : 1;
+      instructions += threads * columns * words * kInstructionsOfPartner *
+                      (std::log2(in_warp) + (f.groups > in_warp ? 1 : 0));
+    }
+  }
+  return instructions;
+}
+
 double exchange_us_of(const tile::Schedule& schedule, const Layouts& layouts) {
   const double between = share_between_warps(schedule, layouts);
   return between * (kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024) + (1 - between) * kShuffleUs;

@@ -8,6 +8,9 @@ namespace tilewright::cuda {
 // Sums of a tile's rows, each of which several threads have.
 double sums_of_rows(const Layouts& layouts);
 
+// Instructions by which the threads of a block combine what they have of the same columns.
+double instructions_down(const Layouts& layouts, int threads);
+
 // Microseconds of one exchange, as a mean of the plan's: by shuffles of a warp, or through shared memory.
 double exchange_us_of(const tile::Schedule& schedule, const Layouts& layouts);
 
