@@ -41,8 +41,8 @@ Status guarded(F&& f) {
 }
 
 // Access to output `o` of a contender whose results lie in `results` once it has run.
-OutputAccess access(SharedPtr shared, std::shared_ptr<std::vector<Tensor>> results, std::size_t o,
-                    std::function<void()> ensure) {
+OutputAccess access(const std::shared_ptr<std::vector<Tensor>>& results, std::size_t o,
+                    const std::function<void()>& ensure) {
   return {.poison = [results, o, ensure](std::uint8_t byte) -> Status {
             Status status = Unit{};
             Status ran = guarded([&] {
@@ -51,11 +51,10 @@ OutputAccess access(SharedPtr shared, std::shared_ptr<std::vector<Tensor>> resul
             });
             return ran ? status : ran;
           },
-          .read = [shared, results, o]() -> Result<std::vector<double>> {
-            std::vector<double> values;
-            Status read = guarded([&] { values = to_doubles(results->at(o), shared->pool); });
-            if (!read) return read.error();
-            return values;
+          .read = [results, o](const ElementsVisitor& visit) -> Status {
+            Status status = Unit{};
+            Status ran = guarded([&] { status = visit_elements(results->at(o), visit); });
+            return ran ? status : ran;
           },
           .memory = [results, o] { return memory_of(results->at(o)); }};
 }
@@ -66,7 +65,7 @@ void finish_contender(Contender& contender, const SharedPtr& shared,
   if (shared->queues)
     contender.finish = [context = shared->context] { return guarded([&] { context->synchronize(); }); };
   for (std::size_t o = 0; o < shared->workload.outputs.size(); ++o)
-    contender.outputs.push_back(access(shared, results, o, ensure));
+    contender.outputs.push_back(access(results, o, ensure));
 }
 
 // A contender whose calls make new results, as users' code does. The old ones are dropped first: their

@@ -30,17 +30,19 @@ if hasattr(torch, "float8_e4m3fn"):  # since PyTorch 2.1
 
 # --- tensors and files
 
+def elements_of(path, dtype, count):
+    """The elements in a file of this size, mapped: what is written to them is in the file."""
+    return torch.from_file(path, shared=True, size=count, dtype=DTYPES[dtype]) if count else torch.empty(0, dtype=DTYPES[dtype])
+
+
 def read_file(path, dtype, shape, device):
-    with open(path, "rb") as f:
-        raw = bytearray(f.read())
-    t = torch.frombuffer(raw, dtype=DTYPES[dtype]).reshape(shape)
+    t = elements_of(path, dtype, math.prod(shape)).reshape(shape)
     return t.clone() if device == "cpu" else t.to(device)
 
 
 def write_file(path, tensor):
-    flat = tensor.detach().contiguous().reshape(-1).cpu().view(torch.uint8)
-    with open(path, "r+b") as f:
-        f.write(flat.numpy().data)
+    flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+    elements_of(path, "u8", flat.numel()).copy_(flat)  # from where it is, once
 
 
 class Inputs:

@@ -217,19 +217,14 @@ Status PeerJob::release() {
   return Unit{};
 }
 
-Result<std::vector<double>> PeerJob::read(std::size_t output) {
+Status PeerJob::read(std::size_t output, const ElementsVisitor& visit) {
   const OutputSpec& spec = inputs_->workload().outputs[output];
-  const auto count = static_cast<std::size_t>(spec.shape.size());
-  std::vector<double> values(count);
-  Status read =
-      with_mapped_file(output_file(), bytes_of(spec.dtype, spec.shape), [&](void* content) -> Status {
-        const auto written = ask({{"command", "read"}, {"output", output}, {"file", output_file()}});
-        if (!written) return written.error();
-        convert(content, spec.dtype, values.data(), DType::f64, count);
-        return Unit{};
-      });
-  if (!read) return read.error();
-  return values;
+  return with_mapped_file(output_file(), bytes_of(spec.dtype, spec.shape), [&](void* content) -> Status {
+    const auto written = ask({{"command", "read"}, {"output", output}, {"file", output_file()}});
+    if (!written) return written.error();
+    visit({content, spec.dtype, 0, spec.shape.size()});
+    return Unit{};
+  });
 }
 
 }  // namespace tilewright::lab

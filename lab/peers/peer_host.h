@@ -90,7 +90,7 @@ class PeerJob {
   Result<double> call_us(std::int64_t first, std::int64_t count);
   Result<double> device_us(std::int64_t first, std::int64_t count);
   Status poison(std::size_t output, std::uint8_t byte);
-  Result<std::vector<double>> read(std::size_t output);
+  Status read(std::size_t output, const ElementsVisitor& visit);
   Status release();  // what the last iteration left
 
  private:

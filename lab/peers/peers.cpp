@@ -47,7 +47,7 @@ Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& 
   };
   for (std::size_t o = 0; o < inputs->workload().outputs.size(); ++o)
     contender.outputs.push_back({.poison = [job, o](std::uint8_t byte) { return job->poison(o, byte); },
-                                 .read = [job, o] { return job->read(o); }});
+                                 .read = [job, o](const ElementsVisitor& visit) { return job->read(o, visit); }});
   return contender;
 }
 
@@ -98,7 +98,8 @@ class TorchPeers final : public Peers {
       if (const auto ran = job->call_us(iteration, 1); !ran) return ran.error();
       std::vector<std::vector<double>> arrays;
       for (std::size_t o = 0; o < all; ++o) {
-        auto values = job->read(o);
+        auto values = read_doubles(
+            {.poison = {}, .read = [&](const ElementsVisitor& visit) { return job->read(o, visit); }});
         if (!values) return values.error();
         arrays.push_back(std::move(*values));
       }

@@ -156,9 +156,10 @@ TEST(RunInstance, APeerWhoseOutputsAreGoneAfterTheTimedRunsIsUnavailable) {
   stage.add("eager", 40);
   Contender& torch = stage.add("torch", 30);
   let_die(torch, 1 << 30);
-  torch.outputs[0].read = [read = torch.outputs[0].read, reads = 0]() mutable -> Result<std::vector<double>> {
+  torch.outputs[0].read = [read = torch.outputs[0].read,
+                           reads = 0](const ElementsVisitor& visit) mutable -> Status {
     if (++reads > 2) return failure(Failure::Kind::io, "the peer's process has ended");
-    return read();
+    return read(visit);
   };
   const auto rows = stage.rows();
   EXPECT_EQ(rows[1].verdict, Verdict::unavailable) << rows[1].note;

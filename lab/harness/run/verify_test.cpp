@@ -136,7 +136,10 @@ TEST(Verify, CatchesUnwrittenIntegersThatLookRight) {
         std::memset(&value, byte, sizeof value);
         return Unit{};
       },
-      .read = [&]() -> Result<std::vector<double>> { return std::vector<double>{double(value)}; }};
+      .read = [&](const ElementsVisitor& visit) -> Status {
+        visit({&value, DType::i32, 0, 1});
+        return Unit{};
+      }};
   instance.contenders = {
       {.name = "idle", .run = [](std::int64_t) -> Status { return Unit{}; }, .outputs = {access}}};
   const Verification v = verify(instance, 1).front();

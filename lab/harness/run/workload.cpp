@@ -118,6 +118,18 @@ std::vector<Job> select_jobs(PairList pairs, std::span<const Suite> suites,
   return jobs;
 }
 
+Result<std::vector<double>> read_doubles(const OutputAccess& output) {
+  std::vector<double> values;
+  const Status read = output.read([&](const StoredElements& elements) {
+    const std::size_t before = values.size();
+    values.resize(before + static_cast<std::size_t>(elements.count));
+    convert(elements.at, elements.dtype, values.data() + before, DType::f64,
+            static_cast<std::size_t>(elements.count));
+  });
+  if (!read) return read.error();
+  return values;
+}
+
 std::uint64_t digest(const void* data, std::size_t size_bytes, std::uint64_t seed) {
   constexpr std::uint64_t kPrime = 1099511628211ull;
   const auto* bytes = static_cast<const unsigned char*>(data);

@@ -60,13 +60,27 @@ struct OutputSpec {
   ToleranceRule rule;
 };
 
+// Some elements of an output, row-major, as they are stored: `count` from element `first` on. They need not
+// be aligned.
+struct StoredElements {
+  const void* at = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t first = 0, count = 0;
+};
+using ElementsVisitor = std::function<void(const StoredElements& elements)>;
+
 // Access to one contender's output. All three functions wait for the device by themselves.
 struct OutputAccess {
   std::function<Status(std::uint8_t byte)>
       poison;  // fills, byte by byte, the memory that the next run is to write
-  std::function<Result<std::vector<double>>()> read;  // row-major, after a run
+  // After a run: shows all elements in pieces, the first ones first, each only for as long as `visit` takes.
+  // Outputs may be larger than what the host has room for beside everything else.
+  std::function<Status(const ElementsVisitor& visit)> read;
   std::function<MemoryRange()> memory = {};           // where it lies now, when the address is known
 };
+
+// The elements of an output in float64, all at once.
+Result<std::vector<double>> read_doubles(const OutputAccess& output);
 
 // What compiling took.
 struct FirstCall {
