@@ -107,11 +107,8 @@ double TensorInputs::working_bytes() const {
 HostArray to_doubles(const Tensor& t, ThreadPool& pool) {
   HostArray values(static_cast<std::size_t>(t.size()));
   const Status read = visit_elements(t, [&](const StoredElements& elements) {
-    const auto* from = static_cast<const std::byte*>(elements.at);
-    const std::size_t size = size_bytes(elements.dtype);
     pool.parallel_for(elements.count, [&](Index begin, Index end, int) {
-      convert(from + static_cast<std::size_t>(begin) * size, elements.dtype,
-              values.data() + elements.first + begin, DType::f64, static_cast<std::size_t>(end - begin));
+      widen(elements, begin, end - begin, values.data() + elements.first + begin);
     });
   });
   if (!read) throw Error(read.error().message);

@@ -2,7 +2,6 @@
 // rest.
 #include <tilewright/base/dtype.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/float_format.h"
@@ -118,19 +117,6 @@ void f16_to_f32(const void* from, void* to, std::size_t count) {
   f16_to_f32_plain(from, to, done, count);
 }
 
-// Through f32, which holds every value of f16 and bf16.
-void sixteen_bits_to_f64(const void* from, DType from_dtype, void* to, std::size_t count) {
-  constexpr std::size_t kBlock = 1024;  // stays in the first-level cache
-  const auto* source = static_cast<const unsigned char*>(from);
-  auto* target = static_cast<unsigned char*>(to);
-  float block[kBlock];
-  for (std::size_t i = 0; i < count; i += kBlock) {
-    const std::size_t part = std::min(kBlock, count - i);
-    convert(source + i * sizeof(std::uint16_t), from_dtype, block, DType::f32, part);
-    convert(block, DType::f32, target + i * sizeof(double), DType::f64, part);
-  }
-}
-
 void convert_each(const void* from, DType from_dtype, void* to, DType to_dtype, std::size_t count) {
   const auto* source = static_cast<const unsigned char*>(from);
   auto* target = static_cast<unsigned char*>(to);
@@ -164,8 +150,6 @@ void convert(const void* from, DType from_dtype, void* to, DType to_dtype, std::
     each<double, float>(from, to, 0, count, [](double v) { return static_cast<float>(v); });
   } else if (from_dtype == DType::f32 && to_dtype == DType::f64) {
     each<float, double>(from, to, 0, count, [](float v) { return static_cast<double>(v); });
-  } else if ((from_dtype == DType::bf16 || from_dtype == DType::f16) && to_dtype == DType::f64) {
-    sixteen_bits_to_f64(from, from_dtype, to, count);
   } else {
     convert_each(from, from_dtype, to, to_dtype, count);
   }

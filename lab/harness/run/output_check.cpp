@@ -175,11 +175,9 @@ Part check_range(const StoredElements& elements, const Reference& want, const Ru
   Part part = no_part();
   const bool none_known = want.known.none();
   double room[kBlock];
-  const auto* at = static_cast<const std::byte*>(elements.at);
   for (std::int64_t i = begin; i < end; i += kBlock) {
     const auto count = static_cast<std::size_t>(std::min(kBlock, end - i));
-    convert(at + static_cast<std::size_t>(i) * size_bytes(elements.dtype), elements.dtype, room, DType::f64,
-            count);
+    widen(elements, i, static_cast<std::int64_t>(count), room);
     check_block({{room, count}, static_cast<std::size_t>(elements.first + i), want}, rule, none_known, part);
   }
   return part;

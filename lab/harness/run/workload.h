@@ -67,6 +67,8 @@ struct StoredElements {
   DType dtype = DType::f32;
   std::int64_t first = 0, count = 0;
 };
+// Writes `count` of them, from the `begin`th of these on, in float64. A NaN stays one, whatever its payload.
+void widen(const StoredElements& elements, std::int64_t begin, std::int64_t count, double* to);
 using ElementsVisitor = std::function<void(const StoredElements& elements)>;
 
 // Access to one contender's output. All three functions wait for the device by themselves.
