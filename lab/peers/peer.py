@@ -157,6 +157,11 @@ class Job:
             self.last = None
         return self.results[output]
 
+    def waited(self):
+        """What the calls since the last question waited for data, of a program that says so."""
+        tell = getattr(self.function, "take_waited_us", None)
+        return {"waited_us": tell()} if tell else {}
+
     def begin(self):
         torch.backends.cuda.matmul.allow_tf32 = self.request["parameters"].get("tf32") == "yes"
         synchronize(self.device)
@@ -238,9 +243,9 @@ def answer(request, instances, jobs):
     elif command == "drop":
         jobs.pop(id, None)
     elif command == "run":
-        return {"us": jobs[id].call_us(request["first"], request["count"])}
+        return {"us": jobs[id].call_us(request["first"], request["count"]), **jobs[id].waited()}
     elif command == "device":
-        return {"us": jobs[id].device_us(request["first"], request["count"], request["gaps"])}
+        return {"us": jobs[id].device_us(request["first"], request["count"], request["gaps"]), **jobs[id].waited()}
     elif command == "poison":
         jobs[id].poison(request["output"], request["byte"])
     elif command == "release":  # results that nobody will read again

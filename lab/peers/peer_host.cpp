@@ -7,7 +7,8 @@
 #include <fstream>
 
 namespace tilewright::embedded {
-extern const std::string_view peer_script, programs_script, training_script, truth_script;
+extern const std::string_view peer_script, programs_script, training_script, loading_script,
+    truth_script;
 }
 
 namespace tilewright::lab {
@@ -30,6 +31,7 @@ Result<PeerHostPtr> PeerHost::start(const std::string& python, const PeerOptions
   host->variables_ = std::move(variables);
   std::ofstream(host->folder() + "/programs.py", std::ios::binary) << embedded::programs_script;
   std::ofstream(host->folder() + "/training.py", std::ios::binary) << embedded::training_script;
+  std::ofstream(host->folder() + "/loading.py", std::ios::binary) << embedded::loading_script;
   std::ofstream(host->folder() + "/truth.py", std::ios::binary) << embedded::truth_script;
   std::ofstream(host->folder() + "/peer.py", std::ios::binary) << embedded::peer_script;
   if (Status alive = host->revive(); !alive) return alive.error();
@@ -194,6 +196,7 @@ Result<double> PeerJob::run(const char* command, std::int64_t first, std::int64_
                            {"gaps", inputs_->host().options().device_time == DeviceTime::events}});
   if (!answer) return answer.error();
   last_ = first + count - 1;
+  waited_us_ += answer->value("waited_us", 0.0);
   return answer->at("us").get<double>();
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "peers/peer_files.h"
@@ -89,6 +90,8 @@ class PeerJob {
   // Microseconds of so many iterations: of the calls, and of the device's own work in them.
   Result<double> call_us(std::int64_t first, std::int64_t count);
   Result<double> device_us(std::int64_t first, std::int64_t count);
+  // What its programs waited for data in the iterations since the last question.
+  double take_waited_us() { return std::exchange(waited_us_, 0.0); }
   Status poison(std::size_t output, std::uint8_t byte);
   Status read(std::size_t output, const ElementsVisitor& visit);
   Status release();  // what the last iteration left
@@ -103,6 +106,7 @@ class PeerJob {
   std::string mode_;
   int id_;
   int generation_ = 0;      // of the process that knows it
+  double waited_us_ = 0;
   std::int64_t last_ = -1;  // iteration that its outputs hold
   std::optional<Failure> ended_;
 };

@@ -45,6 +45,8 @@ Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& 
   contender.device_us = [job](std::int64_t first, std::int64_t count) {
     return job->device_us(first, count);
   };
+  if (inputs->workload().waits)
+    contender.waited_us = [job]() -> Result<double> { return job->take_waited_us(); };
   for (std::size_t o = 0; o < inputs->workload().outputs.size(); ++o)
     contender.outputs.push_back({.poison = [job, o](std::uint8_t byte) { return job->poison(o, byte); },
                                  .read = [job, o](const ElementsVisitor& visit) { return job->read(o, visit); }});
@@ -69,6 +71,9 @@ class TorchPeers final : public Peers {
     const auto inputs = PeerInputs::write(host_, workload);
     if (!inputs) return {unavailable("torch", inputs.error().message)};
     std::vector<Contender> all;
+    for (const std::string& way : workload.ways)
+      if (wants(way)) all.push_back(one_of_family(*inputs, way, way));
+    if (!workload.ways.empty()) return all;
     if (wants("torch")) all.push_back(one_of_family(*inputs, "torch", "torch"));
     if (host_->options().device == "cpu") {
       add_keeping(workload, all);

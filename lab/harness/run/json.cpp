@@ -42,7 +42,7 @@ std::optional<Interval> interval_at(const Json& object, const char* key) {
 }
 
 Json row_json(const Row& row) {
-  return {{"target", row.target},
+  Json fields = {{"target", row.target},
           {"contender", row.contender},
           {"device", row.device},
           {"shape", row.shape},
@@ -65,6 +65,8 @@ Json row_json(const Row& row) {
           {"speedup", number(row.speedup)},
           {"speedup_ci95", interval(row.speedup_ci95)},
           {"verdict", name(row.verdict)}};
+  if (row.waited_us) fields["waited_us"] = number(row.waited_us);
+  return fields;
 }
 
 Row parse_row(const Json& j) {
@@ -85,6 +87,7 @@ Row parse_row(const Json& j) {
   row.chosen = text_at(j, "chosen");
   row.compile_ms = number_at(j, "compile_ms");  // nor these two
   row.from_disk = j.value("from_disk", false);
+  row.waited_us = number_at(j, "waited_us");  // of work that waits for data
   row.rate = number_at(j, "rate");
   row.unit = j.at("unit");
   row.floor_us = number_at(j, "floor_us");

@@ -102,6 +102,9 @@ struct Contender {
   // time in all, in microseconds. For contenders in another process, whose frame must not cross the pipe each
   // time.
   std::function<Result<double>(std::int64_t first, std::int64_t count)> batch_us = {};
+  // Microseconds that the iterations since the last question spent waiting for something else than their own
+  // work, such as data, in all; none: nothing is waited for.
+  std::function<Result<double>()> waited_us = {};
   // Beside batch_us: the time that the device itself was at work in so many iterations, in all.
   std::function<Result<double>(std::int64_t first, std::int64_t count)> device_us = {};
   std::vector<OutputAccess> outputs;  // as PairInstance::outputs
@@ -154,7 +157,10 @@ struct SweepPoint {
 struct PairInstance {
   std::string target, device, shape, dtype;  // names for the record: "softmax", "cpu", "8192x1024", "bf16"
   std::optional<SweepPoint> sweep = {};      // none: a shape of numbers alone says it by its elements
-  Work work;                                 // of one iteration
+  // An iteration is so many steps, one after another, where one alone would show little of what is measured:
+  // times and work are of a step, outputs of the whole iteration.
+  std::int64_t steps = 1;
+  Work work;                                 // of a step
   std::string unit = {};                     // "GB/s" or "GFLOP/s"; empty: whichever bounds the work
   std::vector<OutputSpec> outputs;
   // One Reference per output, for the present data of input copy `iteration % input_copies`. Computed when
