@@ -60,6 +60,15 @@ TEST(RunInstance, VerifiedAndTimedContendersBecomeRows) {
   EXPECT_EQ(rows[0].key(), "affine/eager cpu 1000 f32");
 }
 
+TEST(RunInstance, WhatAStepWaitedForStandsInItsRow) {
+  Stage stage;
+  stage.add("in turn", 40);
+  stage.add("prefetch", 40).waited_us = []() -> Result<double> { return 0.0; };
+  const auto rows = stage.rows();
+  EXPECT_FALSE(rows[0].waited_us);
+  EXPECT_EQ(rows[1].waited_us, 0);
+}
+
 TEST(RunInstance, EqualContendersAreTheSame) {
   Stage stage;
   stage.add("eager", 40);

@@ -190,6 +190,8 @@ struct Pair {
     std::vector<std::string> settings = {};  // as after --set
   };
   std::vector<InSuite> suites = {};
+  // Whether its instances have a compiled program, PairInstance::compiled, for who wants to look inside.
+  bool is_program = true;
 };
 
 // Every pair that a program has.

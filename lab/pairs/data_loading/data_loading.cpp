@@ -305,7 +305,8 @@ Pair data_loading_pair() {
                      .most = 1e7}},
           .make = make_data_loading,
           .tiny = {{"rows=3", "length=5", "steps=4", "step_us=0,100"}},
-          .suites = {{"quick", {"rows=8", "steps=16"}}}};
+          .suites = {{"quick", {"rows=8", "steps=16"}}},
+          .is_program = false};
 }
 
 }  // namespace tilewright::lab
