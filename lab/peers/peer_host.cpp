@@ -34,17 +34,24 @@ Result<PeerHostPtr> PeerHost::start(const std::string& python, const PeerOptions
   std::ofstream(host->folder() + "/loading.py", std::ios::binary) << embedded::loading_script;
   std::ofstream(host->folder() + "/truth.py", std::ios::binary) << embedded::truth_script;
   std::ofstream(host->folder() + "/peer.py", std::ios::binary) << embedded::peer_script;
-  if (Status alive = host->revive(); !alive) return alive.error();
-  if (options.device != "cpu" && !host->facts_.at("cuda").get<bool>())
-    return failure(Failure::Kind::not_found, fmt::format("{}'s PyTorch sees no GPU", python));
+  if (Status started = host->start_process(); !started) return started.error();
   return host;
+}
+
+Status PeerHost::start_process() {
+  auto process = PeerProcess::start(python_, folder() + "/peer.py", variables_);
+  if (!process) return process.error();
+  process_.emplace(std::move(*process));
+  return Unit{};
 }
 
 Status PeerHost::revive() {
   if (process_) return Unit{};
-  auto process = PeerProcess::start(python_, folder() + "/peer.py", variables_);
-  if (!process) return process.error();
-  process_.emplace(std::move(*process));
+  if (Status started = start_process(); !started) return started;
+  return greet();
+}
+
+Status PeerHost::greet() {
   auto facts = ask({{"command", "hello"},
                     {"threads", options_.threads},
                     {"device", options_.device},
@@ -55,6 +62,8 @@ Status PeerHost::revive() {
   }
   facts_ = std::move(*facts);
   ++generation_;
+  if (options_.device != "cpu" && !facts_.at("cuda").get<bool>())
+    return failure(Failure::Kind::not_found, fmt::format("{}'s PyTorch sees no GPU", python_));
   return Unit{};
 }
 

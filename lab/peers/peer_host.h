@@ -20,10 +20,12 @@ namespace tilewright::lab {
 
 class PeerHost {
  public:
-  // Starts the script with one interpreter and these variables ("NAME=value"); a Failure when it has no
-  // PyTorch, PyTorch no such device, or the script ends.
+  // Starts the script with one interpreter and these variables ("NAME=value"), and does not wait: importing
+  // PyTorch takes seconds, in which others can begin, too. The process ends with the thread that calls this.
   static Result<std::shared_ptr<PeerHost>> start(const std::string& python, const PeerOptions& options,
                                                  std::vector<std::string> variables = {});
+  // Waits until it answers; a Failure when it has no PyTorch, PyTorch no such device, or the script ends.
+  Status greet();
 
   // Asks the process that there is. A process that ends over it is the failure of whoever asked.
   Result<nlohmann::json> ask(const nlohmann::json& request);
@@ -39,6 +41,7 @@ class PeerHost {
 
  private:
   PeerHost() = default;
+  Status start_process();
   PeerFolder folder_;
   std::optional<PeerProcess> process_;
   PeerOptions options_;
