@@ -55,10 +55,10 @@ Status read_derived(const State& state, const std::vector<OutputAccess>& outputs
 void add_derived(const StatePtr& state, Contender& contender) {
   const std::vector<OutputAccess> outputs = contender.outputs;
   for (std::size_t d = 0; d < state->workload.derived.size(); ++d)
-    contender.outputs.push_back({.poison = [](std::uint8_t) -> Status { return Unit{}; },
-                                 .read = [state, outputs, d](const ElementsVisitor& visit) {
-                                   return read_derived(*state, outputs, d, visit);
-                                 }});
+    contender.outputs.push_back(
+        {.poison = [](std::uint8_t) -> Status { return Unit{}; },
+         .read = [state, outputs,
+                  d](const ElementsVisitor& visit) { return read_derived(*state, outputs, d, visit); }});
 }
 
 std::vector<Contender> peers_of(const StatePtr& state, Peers& peers) {

@@ -40,9 +40,9 @@ struct ProcedureWorkload {
   std::vector<DerivedOutput> derived = {};
   // New random data; a procedure that keeps any must see that it is no longer so.
   std::function<Status(std::uint64_t seed)> refresh;
-  std::function<Result<std::uint64_t>()> digest;    // a hash of the data
+  std::function<Result<std::uint64_t>()> digest;      // a hash of the data
   std::function<std::vector<Reference>()> reference;  // one for each output, then one for each derived
-  std::vector<Procedure> procedures;                // the first is the baseline
+  std::vector<Procedure> procedures;                  // the first is the baseline
   // The same for other processes; outputs and listeners are filled in here. None: no peer has it.
   std::optional<PeerWorkload> peers = {};
 };

@@ -33,16 +33,17 @@ class ProcedurePair : public testing::Test {
     w.cost.bytes_read = 8;
     for (Index step = 0; step < Numbered::kSteps; ++step)
       w.outputs.push_back({"batch", DType::i32, Shape{2}, {.kind = ToleranceRule::Kind::exact}});
-    w.derived = {{.spec = {"times", DType::i64, Shape{Numbered::kCount}, {.kind = ToleranceRule::Kind::exact}},
-                  .make = [data = data_](const std::vector<std::vector<double>>& outputs) {
-                    std::vector<double> times(Numbered::kCount, 0);
-                    for (const auto& output : outputs)
-                      for (const double value : output) {
-                        const double place = value - static_cast<double>(10 * data->seed);
-                        if (place >= 0 && place < Numbered::kCount) ++times[static_cast<std::size_t>(place)];
-                      }
-                    return times;
-                  }}};
+    w.derived = {
+        {.spec = {"times", DType::i64, Shape{Numbered::kCount}, {.kind = ToleranceRule::Kind::exact}},
+         .make = [data = data_](const std::vector<std::vector<double>>& outputs) {
+           std::vector<double> times(Numbered::kCount, 0);
+           for (const auto& output : outputs)
+             for (const double value : output) {
+               const double place = value - static_cast<double>(10 * data->seed);
+               if (place >= 0 && place < Numbered::kCount) ++times[static_cast<std::size_t>(place)];
+             }
+           return times;
+         }}};
     w.refresh = [data = data_](std::uint64_t seed) -> Status {
       data->seed = static_cast<std::int64_t>(seed);
       return Unit{};
@@ -64,10 +65,12 @@ class ProcedurePair : public testing::Test {
   // Gives these batches, of which some may be missing.
   Procedure loader(Order order) {
     return {.name = "loader",
-            .run = [this, order, data = data_](std::int64_t, const std::vector<Tensor>& results) {
-              for (std::size_t step = 0; step < order.size(); ++step)
-                copy_.into({results[step]}, {open_.context->from(data->batch(order[step]), {2}, DType::i32)});
-            },
+            .run =
+                [this, order, data = data_](std::int64_t, const std::vector<Tensor>& results) {
+                  for (std::size_t step = 0; step < order.size(); ++step)
+                    copy_.into({results[step]},
+                               {open_.context->from(data->batch(order[step]), {2}, DType::i32)});
+                },
             .waited_us = [] { return 30.0; }};
   }
 
@@ -99,7 +102,9 @@ TEST_F(ProcedurePair, OneThatLeavesABatchOutIsNot) {
   EXPECT_NE(v.reason.find("never written"), std::string::npos) << v.reason;
 }
 
-TEST_F(ProcedurePair, OneThatGivesThemInAnotherOrderIsNot) { EXPECT_FALSE(verified(loader({1, 0, 2})).verified); }
+TEST_F(ProcedurePair, OneThatGivesThemInAnotherOrderIsNot) {
+  EXPECT_FALSE(verified(loader({1, 0, 2})).verified);
+}
 
 TEST_F(ProcedurePair, OneThatKeepsTheDataOfTheLastRoundIsNot) {
   Procedure stale = loader({0, 1, 2});

@@ -118,14 +118,16 @@ HostArray to_doubles(const Tensor& t, ThreadPool& pool) {
 Status visit_elements(const Tensor& t, const ElementsVisitor& visit) {
   const std::size_t size = size_bytes(t.dtype());
   return detail::read_in_pieces(t, [&](std::span<const std::byte> bytes, std::size_t first) {
-    visit({bytes.data(), t.dtype(), static_cast<Index>(first / size), static_cast<Index>(bytes.size() / size)});
+    visit(
+        {bytes.data(), t.dtype(), static_cast<Index>(first / size), static_cast<Index>(bytes.size() / size)});
   });
 }
 
 Result<std::uint64_t> tensor_digest(const Tensor& t, ThreadPool& pool) {
   constexpr Index kPart = Index{1} << 20;
   static_assert(detail::kPieceBytes % kPart == 0, "a part is never cut in two");
-  std::vector<Hash128> parts(static_cast<std::size_t>(ceil_div(static_cast<Index>(detail::storage_bytes(t)), kPart)));
+  std::vector<Hash128> parts(
+      static_cast<std::size_t>(ceil_div(static_cast<Index>(detail::storage_bytes(t)), kPart)));
   const Status read = detail::read_in_pieces(t, [&](std::span<const std::byte> bytes, std::size_t first) {
     const auto size = static_cast<Index>(bytes.size());
     const std::span<Hash128> own = std::span(parts).subspan(first / kPart);

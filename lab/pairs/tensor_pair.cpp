@@ -27,8 +27,8 @@ struct Shared {
 };
 using SharedPtr = std::shared_ptr<Shared>;
 
-void finish_contender(Contender& contender, const SharedPtr& shared,
-                      const ResultTensors& results, const std::function<void()>& ensure) {
+void finish_contender(Contender& contender, const SharedPtr& shared, const ResultTensors& results,
+                      const std::function<void()>& ensure) {
   if (shared->queues)
     contender.finish = [context = shared->context] { return guarded([&] { context->synchronize(); }); };
   add_outputs(contender, results, shared->workload.outputs.size(), ensure);

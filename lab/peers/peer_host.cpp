@@ -7,8 +7,7 @@
 #include <fstream>
 
 namespace tilewright::embedded {
-extern const std::string_view peer_script, programs_script, training_script, loading_script,
-    truth_script;
+extern const std::string_view peer_script, programs_script, training_script, loading_script, truth_script;
 }
 
 namespace tilewright::lab {

@@ -108,7 +108,7 @@ class PeerJob {
   std::shared_ptr<PeerInputs> inputs_;
   std::string mode_;
   int id_;
-  int generation_ = 0;      // of the process that knows it
+  int generation_ = 0;  // of the process that knows it
   double waited_us_ = 0;
   std::int64_t last_ = -1;  // iteration that its outputs hold
   std::optional<Failure> ended_;

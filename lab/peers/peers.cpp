@@ -48,8 +48,9 @@ Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& 
   if (inputs->workload().waits)
     contender.waited_us = [job]() -> Result<double> { return job->take_waited_us(); };
   for (std::size_t o = 0; o < inputs->workload().outputs.size(); ++o)
-    contender.outputs.push_back({.poison = [job, o](std::uint8_t byte) { return job->poison(o, byte); },
-                                 .read = [job, o](const ElementsVisitor& visit) { return job->read(o, visit); }});
+    contender.outputs.push_back(
+        {.poison = [job, o](std::uint8_t byte) { return job->poison(o, byte); },
+         .read = [job, o](const ElementsVisitor& visit) { return job->read(o, visit); }});
   return contender;
 }
 

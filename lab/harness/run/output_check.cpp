@@ -69,9 +69,9 @@ struct Block {
 // The errors by the rule, one after another.
 void all_errors(const Block& block, const Rule& rule, std::span<double> errors) {
   for (std::size_t i = 0; i < block.got.size(); ++i)
-    errors[i] = block.known(i)
-                    ? relative_error(block.got[i], block.want.values[block.first + i], block.magnitude(i), rule)
-                    : error_without_reference(block.got[i], rule);
+    errors[i] = block.known(i) ? relative_error(block.got[i], block.want.values[block.first + i],
+                                                block.magnitude(i), rule)
+                               : error_without_reference(block.got[i], rule);
 }
 
 // The same where all elements have a reference and nothing is NaN, infinite or past the stored type's largest
@@ -100,8 +100,7 @@ bool plain_errors(const Block& block, const Rule& rule, std::span<double> errors
     return plain_errors(block.got.data(), want.values.data() + block.first, count, rule, magnitude,
                         errors.data());
   };
-  if (want.magnitude.size() <= 1)
-    return of([same = block.magnitude(0)](std::size_t) { return same; });
+  if (want.magnitude.size() <= 1) return of([same = block.magnitude(0)](std::size_t) { return same; });
   return of([each = want.magnitude.data() + block.first](std::size_t i) { return each[i]; });
 }
 
@@ -152,8 +151,9 @@ void check_block(const Block& block, const Rule& rule, bool none_known, Part& pa
   double most = 0;
   for (const double error : errors) most = std::max(most, error);
   if (most > part.check.max_rel_err)
-    take_worst(block, static_cast<std::size_t>(std::find(errors.begin(), errors.end(), most) - errors.begin()),
-               most, part);
+    take_worst(block,
+               static_cast<std::size_t>(std::find(errors.begin(), errors.end(), most) - errors.begin()), most,
+               part);
   if (most > rule.tolerance) count_wrong(block, rule, errors, part);
   if (block.want.known.rows.empty()) {
     part.check.compared += static_cast<std::int64_t>(errors.size());
@@ -203,8 +203,8 @@ Part check_all(const StoredElements& elements, const Reference& want, const Rule
   const std::int64_t count = std::clamp<std::int64_t>(elements.count / kPerThread, 1, most);
   std::vector<Part> parts(static_cast<std::size_t>(count));
   const auto work = [&](std::int64_t t) {
-    parts[static_cast<std::size_t>(t)] = check_range(elements, want, rule, elements.count * t / count,
-                                                     elements.count * (t + 1) / count);
+    parts[static_cast<std::size_t>(t)] =
+        check_range(elements, want, rule, elements.count * t / count, elements.count * (t + 1) / count);
   };
   std::vector<std::jthread> threads;
   threads.reserve(parts.size());

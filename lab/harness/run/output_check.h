@@ -34,7 +34,8 @@ class OutputChecker {
   // `want` must stay. `poison`: the byte the output was filled with, to tell unwritten elements from
   // wrong ones.
   OutputChecker(const Reference& want, const OutputSpec& spec, std::optional<std::uint8_t> poison = {});
-  // The next elements, on all cores. They are widened a few thousand at a time: the check has no copy of them.
+  // The next elements, on all cores. They are widened a few thousand at a time: the check has no copy of
+  // them.
   void add(const StoredElements& elements);
   // Of the elements so far. Where these are not as many as the output has, all are wrong.
   OutputCheck result() const;
@@ -45,7 +46,7 @@ class OutputChecker {
     double normal = 0;   // smallest normal: below it the spacing of a float no longer shrinks with the value
     double largest = 0;  // that the stored type holds; of integers, which have no infinity, that of float64
     DType dtype = DType::f32;
-    bool rounds = true;  // a float type, whose largest value bounds what it can hold
+    bool rounds = true;                 // a float type, whose largest value bounds what it can hold
     std::optional<double> poison = {};  // as it reads
   };
   // What is known of a range.

@@ -155,8 +155,10 @@ double error_of(double got, double want, double magnitude, const OutputSpec& spe
   if (std::fabs(want) > largest) {
     const double stored = round_to(spec.dtype, want);
     if (got == stored) return 0;
-    if (std::isfinite(stored)) right = stored;
-    else if (!std::isfinite(got) || !std::isfinite(want)) return kInf;
+    if (std::isfinite(stored))
+      right = stored;
+    else if (!std::isfinite(got) || !std::isfinite(want))
+      return kInf;
   }
   const double scale = std::max({std::fabs(right), magnitude, normal});
   if (rounds && std::isinf(got) && std::isfinite(right))
@@ -173,8 +175,7 @@ OutputCheck one_after_another(std::span<const double> got, const Reference& want
   bool all_zero = true;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const bool known = want.known.at(static_cast<std::int64_t>(i));
-    const double magnitude =
-        want.magnitude.empty() ? 0 : want.magnitude[want.magnitude.size() == 1 ? 0 : i];
+    const double magnitude = want.magnitude.empty() ? 0 : want.magnitude[want.magnitude.size() == 1 ? 0 : i];
     const double error = known ? error_of(got[i], want.values[i], magnitude, spec)
                                : (std::isfinite(got[i]) && got[i] != poisoned ? 0 : kInf);
     check.compared += known ? 1 : 0;
@@ -182,7 +183,8 @@ OutputCheck one_after_another(std::span<const double> got, const Reference& want
       worst = error;
       check.worst = static_cast<std::int64_t>(i);
     }
-    if (known && want.values[i] != 0 && !(is_float(spec.dtype) && round_to(spec.dtype, want.values[i]) == 0)) {
+    if (known && want.values[i] != 0 &&
+        !(is_float(spec.dtype) && round_to(spec.dtype, want.values[i]) == 0)) {
       all_zero = false;
       zeros = std::max(zeros, error_of(0, want.values[i], magnitude, spec));
     }
@@ -216,7 +218,10 @@ class Draws {
     constexpr DType kTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::i32};
     const DType dtype = kTypes[below(std::size(kTypes))];
     const auto n = static_cast<Index>(below(4) == 0 ? below(3) : below(5000));
-    Case c{.spec = {"y", dtype, Shape{n}, {.storage = dtype, .reduction = 1 + Index(below(3)) * 500}}, .want = {}, .stored = {}, .got = {}};
+    Case c{.spec = {"y", dtype, Shape{n}, {.storage = dtype, .reduction = 1 + Index(below(3)) * 500}},
+           .want = {},
+           .stored = {},
+           .got = {}};
     const bool exact = !is_float(dtype) || below(5) == 0;
     if (exact) c.spec.rule.kind = ToleranceRule::Kind::exact;
     const bool special = below(2) == 0, wrong = below(2) == 0;

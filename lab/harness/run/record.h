@@ -31,8 +31,8 @@ inline bool could_not_run(Verdict v) { return v == Verdict::unavailable || v == 
 std::string_view name(Verdict verdict);  // "BASELINE", "FASTER", …
 std::optional<Verdict> parse_verdict(std::string_view text);
 
-// One line of the results. The JSON object has exactly these fields, in this order, but for `waited_us`, which
-// stands last where it is; `note` goes to the environment.
+// One line of the results. The JSON object has exactly these fields, in this order, but for `waited_us`,
+// which stands last where it is; `note` goes to the environment.
 struct Row {
   std::string target, contender, device, shape, dtype;
   bool verified = false;

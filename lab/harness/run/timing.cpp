@@ -338,7 +338,8 @@ Timing time_contenders(PairInstance& instance, const Clocks& clocks, const std::
       lane.timing.batch = choose_batch(lane.warm_us, timing.frame, options);
       if (lane.active() && lane.contender->queues_work())
         lane.timing.batch = fill_queue(lane, timer, lane.warm_us, instance.input_copies, options);
-      lane.timing.frame_us = lane.contender->batch_us ? 0 : timing.frame.share_us(lane.timing.batch) / lane.steps;
+      lane.timing.frame_us =
+          lane.contender->batch_us ? 0 : timing.frame.share_us(lane.timing.batch) / lane.steps;
     }
   }
   timing.interrupted = options.stop && options.stop();

@@ -78,7 +78,7 @@ struct OutputAccess {
   // After a run: shows all elements in pieces, the first ones first, each only for as long as `visit` takes.
   // Outputs may be larger than what the host has room for beside everything else.
   std::function<Status(const ElementsVisitor& visit)> read;
-  std::function<MemoryRange()> memory = {};           // where it lies now, when the address is known
+  std::function<MemoryRange()> memory = {};  // where it lies now, when the address is known
 };
 
 // The elements of an output in float64, all at once.
@@ -160,8 +160,8 @@ struct PairInstance {
   // An iteration is so many steps, one after another, where one alone would show little of what is measured:
   // times and work are of a step, outputs of the whole iteration.
   std::int64_t steps = 1;
-  Work work;                                 // of a step
-  std::string unit = {};                     // "GB/s" or "GFLOP/s"; empty: whichever bounds the work
+  Work work;              // of a step
+  std::string unit = {};  // "GB/s" or "GFLOP/s"; empty: whichever bounds the work
   std::vector<OutputSpec> outputs;
   // One Reference per output, for the present data of input copy `iteration % input_copies`. Computed when
   // asked for.

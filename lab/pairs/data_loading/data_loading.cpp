@@ -103,7 +103,8 @@ using FilesPtr = std::shared_ptr<TokenFiles>;
 // an end that the host sees, as where the loss is read.
 class Step {
  public:
-  Step(LabDevice& device, double us) : context_(device.context), size_(device.kind == DeviceKind::cuda ? 2048 : 256) {
+  Step(LabDevice& device, double us)
+      : context_(device.context), size_(device.kind == DeviceKind::cuda ? 2048 : 256) {
     const DType dtype = device.kind == DeviceKind::cuda ? DType::bf16 : DType::f32;
     a_ = context_->randn({size_, size_}, dtype);
     b_ = context_->randn({size_, size_}, dtype);
@@ -180,8 +181,8 @@ Procedure loading(const std::string& name, const FilesPtr& files, const std::sha
 nn::Batch batch_of(Context& context, const nn::TokenShards& shards, const TokenFiles& files,
                    std::uint64_t number) {
   const LoadSizes& s = files.sizes();
-  return nn::shuffled_batch(context, shards,
-                            {.rows = s.rows, .length = s.length, .seed = files.order_seed()}, number);
+  return nn::shuffled_batch(context, shards, {.rows = s.rows, .length = s.length, .seed = files.order_seed()},
+                            number);
 }
 
 // What many write first: the training's own thread reads each batch when the step wants it.
@@ -221,7 +222,8 @@ std::vector<Reference> batches_in_order(const TokenFiles& files) {
 }
 
 // How often each window was delivered, whatever the order: found by its tokens.
-std::vector<double> times_delivered(const TokenFiles& files, const std::vector<std::vector<double>>& batches) {
+std::vector<double> times_delivered(const TokenFiles& files,
+                                    const std::vector<std::vector<double>>& batches) {
   const LoadSizes& s = files.sizes();
   std::map<std::vector<double>, std::size_t> known;
   for (Index window = 0; window < s.windows(); ++window) {
@@ -269,9 +271,13 @@ Result<PairInstance> make_data_loading(const Knobs& knobs, LabDevice& device) {
   w.cost.bytes_written = 2 * elements * sizeof(std::int32_t);
   w.unit = "GB/s";
   for (Index step = 0; step < s.steps; ++step)
-    w.outputs.push_back({fmt::format("batch {}", step), DType::i32, s.taken(),
+    w.outputs.push_back({fmt::format("batch {}", step),
+                         DType::i32,
+                         s.taken(),
                          {.storage = DType::i32, .kind = ToleranceRule::Kind::exact}});
-  w.derived = {{.spec = {"deliveries of each window", DType::i64, Shape{s.windows()},
+  w.derived = {{.spec = {"deliveries of each window",
+                         DType::i64,
+                         Shape{s.windows()},
                          {.storage = DType::i64, .kind = ToleranceRule::Kind::exact}},
                 .make = [files](const auto& batches) { return times_delivered(*files, batches); }}};
   w.refresh = [files](std::uint64_t seed) { return files->write(seed); };
@@ -293,20 +299,21 @@ Result<PairInstance> make_data_loading(const Knobs& knobs, LabDevice& device) {
 }  // namespace
 
 Pair data_loading_pair() {
-  return {.name = "data_loading",
-          .doc = "batches of tokens from mapped shards to a training step",
-          .knobs = {{.name = "rows", .values = {Index{32}}, .doc = "of a batch"},
-                    {.name = "length", .values = {Index{1024}}, .doc = "tokens of a row"},
-                    {.name = "steps", .values = {Index{32}}, .doc = "batches of an epoch, which is an iteration"},
-                    {.name = "step_us",
-                     .values = {Index{1000}},
-                     .doc = "microseconds of a step without its data, about; 0: none",
-                     .least = 0,
-                     .most = 1e7}},
-          .make = make_data_loading,
-          .tiny = {{"rows=3", "length=5", "steps=4", "step_us=0,100"}},
-          .suites = {{"quick", {"rows=8", "steps=16"}}},
-          .is_program = false};
+  return {
+      .name = "data_loading",
+      .doc = "batches of tokens from mapped shards to a training step",
+      .knobs = {{.name = "rows", .values = {Index{32}}, .doc = "of a batch"},
+                {.name = "length", .values = {Index{1024}}, .doc = "tokens of a row"},
+                {.name = "steps", .values = {Index{32}}, .doc = "batches of an epoch, which is an iteration"},
+                {.name = "step_us",
+                 .values = {Index{1000}},
+                 .doc = "microseconds of a step without its data, about; 0: none",
+                 .least = 0,
+                 .most = 1e7}},
+      .make = make_data_loading,
+      .tiny = {{"rows=3", "length=5", "steps=4", "step_us=0,100"}},
+      .suites = {{"quick", {"rows=8", "steps=16"}}},
+      .is_program = false};
 }
 
 }  // namespace tilewright::lab
