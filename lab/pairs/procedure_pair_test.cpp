@@ -63,7 +63,7 @@ class ProcedurePair : public testing::Test {
   }
 
   // Gives these batches, of which some may be missing.
-  Procedure loader(Order order) {
+  Procedure loader(const Order& order) {
     return {.name = "loader",
             .run =
                 [this, order, data = data_](std::int64_t, const std::vector<Tensor>& results) {
