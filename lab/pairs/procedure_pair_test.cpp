@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <tilewright/base/dtype.h>
+#include <tilewright/tensor/compile.h>
+#include <tilewright/tensor/functions.h>
 
 #include "harness/run/runner.h"
 #include "harness/run/verify.h"
