@@ -12,18 +12,6 @@
 
 namespace tilewright::lab {
 
-namespace {
-
-// The raw bytes of a tensor on the host: in place, or copied into `room`.
-Result<const std::byte*> host_bytes(const Tensor& t, std::vector<std::byte>& room) {
-  if (const std::byte* there = detail::host_storage(t)) return there;
-  room.resize(detail::storage_bytes(t));
-  if (Status read = detail::read_storage(t, room.data()); !read) return read.error();
-  return static_cast<const std::byte*>(room.data());
-}
-
-}  // namespace
-
 double input_bytes(const InputSpec& input) {
   return static_cast<double>(input.shape.size()) * static_cast<double>(size_bytes(input.dtype));
 }
@@ -85,8 +73,9 @@ Status TensorInputs::refresh(std::uint64_t seed) {
 Result<std::uint64_t> TensorInputs::digest(ThreadPool& pool) const {
   Hasher hasher;
   for (const auto& copy : copies_) {
-    for (const Tensor& t : copy) {
-      const auto one = tensor_digest(t, pool);
+    for (std::size_t i = 0; i < copy.size(); ++i) {
+      if (!specs_[i].rotated && &copy != &copies_.front()) continue;  // the same tensor again
+      const auto one = tensor_digest(copy[i], pool);
       if (!one) return one.error();
       hasher.add(*one);
     }
@@ -116,30 +105,39 @@ double TensorInputs::working_bytes() const {
 }
 
 HostArray to_doubles(const Tensor& t, ThreadPool& pool) {
-  std::vector<std::byte> room;
-  const std::byte* from = *host_bytes(t, room);
   HostArray values(static_cast<std::size_t>(t.size()));
-  const std::size_t size = size_bytes(t.dtype());
-  pool.parallel_for(t.size(), [&](Index begin, Index end, int) {
-    convert(from + static_cast<std::size_t>(begin) * size, t.dtype(), values.data() + begin, DType::f64,
-            static_cast<std::size_t>(end - begin));
+  const Status read = visit_elements(t, [&](const StoredElements& elements) {
+    pool.parallel_for(elements.count, [&](Index begin, Index end, int) {
+      widen(elements, begin, end - begin, values.data() + elements.first + begin);
+    });
   });
+  if (!read) throw Error(read.error().message);
   return values;
+}
+
+Status visit_elements(const Tensor& t, const ElementsVisitor& visit) {
+  const std::size_t size = size_bytes(t.dtype());
+  return detail::read_in_pieces(t, [&](std::span<const std::byte> bytes, std::size_t first) {
+    visit(
+        {bytes.data(), t.dtype(), static_cast<Index>(first / size), static_cast<Index>(bytes.size() / size)});
+  });
 }
 
 Result<std::uint64_t> tensor_digest(const Tensor& t, ThreadPool& pool) {
   constexpr Index kPart = Index{1} << 20;
-  std::vector<std::byte> room;
-  const auto from = host_bytes(t, room);
-  if (!from) return from.error();
-  const auto size = static_cast<Index>(detail::storage_bytes(t));
-  std::vector<Hash128> parts(static_cast<std::size_t>(ceil_div(size, kPart)));
-  pool.parallel_for(static_cast<Index>(parts.size()), [&](Index begin, Index end, int) {
-    for (Index p = begin; p < end; ++p) {
-      const auto length = static_cast<std::size_t>(std::min(kPart, size - p * kPart));
-      parts[static_cast<std::size_t>(p)] = hash_bytes(*from + p * kPart, length);
-    }
+  static_assert(detail::kPieceBytes % kPart == 0, "a part is never cut in two");
+  std::vector<Hash128> parts(
+      static_cast<std::size_t>(ceil_div(static_cast<Index>(detail::storage_bytes(t)), kPart)));
+  const Status read = detail::read_in_pieces(t, [&](std::span<const std::byte> bytes, std::size_t first) {
+    const auto size = static_cast<Index>(bytes.size());
+    const std::span<Hash128> own = std::span(parts).subspan(first / kPart);
+    pool.parallel_for(ceil_div(size, kPart), [&](Index begin, Index end, int) {
+      for (Index p = begin; p < end; ++p)
+        own[static_cast<std::size_t>(p)] =
+            hash_bytes(bytes.data() + p * kPart, static_cast<std::size_t>(std::min(kPart, size - p * kPart)));
+    });
   });
+  if (!read) return read.error();
   return Hasher().add(parts).digest().low;
 }
 

@@ -59,6 +59,8 @@ class TensorInputs {
 
 // The elements in float64, converted on all cores.
 HostArray to_doubles(const Tensor& t, ThreadPool& pool);
+// The elements as they are stored, in pieces where the host cannot read them in place.
+Status visit_elements(const Tensor& t, const ElementsVisitor& visit);
 // A hash of the bytes of a tensor.
 Result<std::uint64_t> tensor_digest(const Tensor& t, ThreadPool& pool);
 MemoryRange memory_of(const Tensor& t);

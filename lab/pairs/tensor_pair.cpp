@@ -1,11 +1,10 @@
 // Instances from descriptions.
 #include "pairs/tensor_pair.h"
 
-#include <tilewright/tensor/out_of_memory.h>
-
 #include <numeric>
 
 #include "pairs/lab_device.h"
+#include "pairs/result_tensors.h"
 #include "pairs/truth.h"
 #include "tensor/storage.h"
 
@@ -28,45 +27,11 @@ struct Shared {
 };
 using SharedPtr = std::shared_ptr<Shared>;
 
-template <class F>
-Status guarded(F&& f) {
-  try {
-    f();
-    return Unit{};
-  } catch (const OutOfMemory& error) {
-    return failure(Failure::Kind::out_of_memory, error.what());
-  } catch (const Error& error) {
-    return failure(Failure::Kind::device, error.what());
-  }
-}
-
-// Access to output `o` of a contender whose results lie in `results` once it has run.
-OutputAccess access(SharedPtr shared, std::shared_ptr<std::vector<Tensor>> results, std::size_t o,
-                    std::function<void()> ensure) {
-  return {.poison = [results, o, ensure](std::uint8_t byte) -> Status {
-            Status status = Unit{};
-            Status ran = guarded([&] {
-              if (ensure) ensure();
-              status = detail::fill_storage(results->at(o), byte);
-            });
-            return ran ? status : ran;
-          },
-          .read = [shared, results, o]() -> Result<std::vector<double>> {
-            std::vector<double> values;
-            Status read = guarded([&] { values = to_doubles(results->at(o), shared->pool); });
-            if (!read) return read.error();
-            return values;
-          },
-          .memory = [results, o] { return memory_of(results->at(o)); }};
-}
-
-void finish_contender(Contender& contender, const SharedPtr& shared,
-                      const std::shared_ptr<std::vector<Tensor>>& results,
+void finish_contender(Contender& contender, const SharedPtr& shared, const ResultTensors& results,
                       const std::function<void()>& ensure) {
   if (shared->queues)
     contender.finish = [context = shared->context] { return guarded([&] { context->synchronize(); }); };
-  for (std::size_t o = 0; o < shared->workload.outputs.size(); ++o)
-    contender.outputs.push_back(access(shared, results, o, ensure));
+  add_outputs(contender, results, shared->workload.outputs.size(), ensure);
 }
 
 // A contender whose calls make new results, as users' code does. The old ones are dropped first: their
@@ -85,11 +50,8 @@ Contender eager(const SharedPtr& shared, const std::string& name, const TensorFu
   return contender;
 }
 
-std::shared_ptr<std::vector<Tensor>> placed_outputs(const Shared& shared) {
-  auto results = std::make_shared<std::vector<Tensor>>();
-  for (const OutputSpec& spec : shared.workload.outputs)
-    results->push_back(shared.context->empty(spec.shape, spec.dtype));
-  return results;
+ResultTensors placed_outputs(const Shared& shared) {
+  return placed_results(*shared.context, shared.workload.outputs);
 }
 
 // "cublaslt": of a program that is nothing but its calls; empty for another.

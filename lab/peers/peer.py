@@ -30,17 +30,19 @@ if hasattr(torch, "float8_e4m3fn"):  # since PyTorch 2.1
 
 # --- tensors and files
 
+def elements_of(path, dtype, count):
+    """The elements in a file of this size, mapped: what is written to them is in the file."""
+    return torch.from_file(path, shared=True, size=count, dtype=DTYPES[dtype]) if count else torch.empty(0, dtype=DTYPES[dtype])
+
+
 def read_file(path, dtype, shape, device):
-    with open(path, "rb") as f:
-        raw = bytearray(f.read())
-    t = torch.frombuffer(raw, dtype=DTYPES[dtype]).reshape(shape)
+    t = elements_of(path, dtype, math.prod(shape)).reshape(shape)
     return t.clone() if device == "cpu" else t.to(device)
 
 
 def write_file(path, tensor):
-    flat = tensor.detach().contiguous().reshape(-1).cpu().view(torch.uint8)
-    with open(path, "r+b") as f:
-        f.write(flat.numpy().data)
+    flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+    elements_of(path, "u8", flat.numel()).copy_(flat)  # from where it is, once
 
 
 class Inputs:
@@ -155,6 +157,11 @@ class Job:
             self.last = None
         return self.results[output]
 
+    def waited(self):
+        """What the calls since the last question waited for data, of a program that says so."""
+        tell = getattr(self.function, "take_waited_us", None)
+        return {"waited_us": tell()} if tell else {}
+
     def begin(self):
         torch.backends.cuda.matmul.allow_tf32 = self.request["parameters"].get("tf32") == "yes"
         synchronize(self.device)
@@ -236,14 +243,15 @@ def answer(request, instances, jobs):
     elif command == "drop":
         jobs.pop(id, None)
     elif command == "run":
-        return {"us": jobs[id].call_us(request["first"], request["count"])}
+        return {"us": jobs[id].call_us(request["first"], request["count"]), **jobs[id].waited()}
     elif command == "device":
-        return {"us": jobs[id].device_us(request["first"], request["count"], request["gaps"])}
+        return {"us": jobs[id].device_us(request["first"], request["count"], request["gaps"]), **jobs[id].waited()}
     elif command == "poison":
         jobs[id].poison(request["output"], request["byte"])
     elif command == "release":  # results that nobody will read again
         jobs[id].results = None
-        forget(jobs[id].device)
+        if jobs[id].device != "cpu":
+            torch.cuda.empty_cache()
     elif command == "read":
         write_file(request["file"], jobs[id].result(request["output"]))
     else:

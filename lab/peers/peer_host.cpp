@@ -7,7 +7,7 @@
 #include <fstream>
 
 namespace tilewright::embedded {
-extern const std::string_view peer_script, programs_script, training_script, truth_script;
+extern const std::string_view peer_script, programs_script, training_script, loading_script, truth_script;
 }
 
 namespace tilewright::lab {
@@ -30,19 +30,27 @@ Result<PeerHostPtr> PeerHost::start(const std::string& python, const PeerOptions
   host->variables_ = std::move(variables);
   std::ofstream(host->folder() + "/programs.py", std::ios::binary) << embedded::programs_script;
   std::ofstream(host->folder() + "/training.py", std::ios::binary) << embedded::training_script;
+  std::ofstream(host->folder() + "/loading.py", std::ios::binary) << embedded::loading_script;
   std::ofstream(host->folder() + "/truth.py", std::ios::binary) << embedded::truth_script;
   std::ofstream(host->folder() + "/peer.py", std::ios::binary) << embedded::peer_script;
-  if (Status alive = host->revive(); !alive) return alive.error();
-  if (options.device != "cpu" && !host->facts_.at("cuda").get<bool>())
-    return failure(Failure::Kind::not_found, fmt::format("{}'s PyTorch sees no GPU", python));
+  if (Status started = host->start_process(); !started) return started.error();
   return host;
+}
+
+Status PeerHost::start_process() {
+  auto process = PeerProcess::start(python_, folder() + "/peer.py", variables_);
+  if (!process) return process.error();
+  process_.emplace(std::move(*process));
+  return Unit{};
 }
 
 Status PeerHost::revive() {
   if (process_) return Unit{};
-  auto process = PeerProcess::start(python_, folder() + "/peer.py", variables_);
-  if (!process) return process.error();
-  process_.emplace(std::move(*process));
+  if (Status started = start_process(); !started) return started;
+  return greet();
+}
+
+Status PeerHost::greet() {
   auto facts = ask({{"command", "hello"},
                     {"threads", options_.threads},
                     {"device", options_.device},
@@ -53,6 +61,8 @@ Status PeerHost::revive() {
   }
   facts_ = std::move(*facts);
   ++generation_;
+  if (options_.device != "cpu" && !facts_.at("cuda").get<bool>())
+    return failure(Failure::Kind::not_found, fmt::format("{}'s PyTorch sees no GPU", python_));
   return Unit{};
 }
 
@@ -194,6 +204,7 @@ Result<double> PeerJob::run(const char* command, std::int64_t first, std::int64_
                            {"gaps", inputs_->host().options().device_time == DeviceTime::events}});
   if (!answer) return answer.error();
   last_ = first + count - 1;
+  waited_us_ += answer->value("waited_us", 0.0);
   return answer->at("us").get<double>();
 }
 
@@ -217,19 +228,14 @@ Status PeerJob::release() {
   return Unit{};
 }
 
-Result<std::vector<double>> PeerJob::read(std::size_t output) {
+Status PeerJob::read(std::size_t output, const ElementsVisitor& visit) {
   const OutputSpec& spec = inputs_->workload().outputs[output];
-  const auto count = static_cast<std::size_t>(spec.shape.size());
-  std::vector<double> values(count);
-  Status read =
-      with_mapped_file(output_file(), bytes_of(spec.dtype, spec.shape), [&](void* content) -> Status {
-        const auto written = ask({{"command", "read"}, {"output", output}, {"file", output_file()}});
-        if (!written) return written.error();
-        convert(content, spec.dtype, values.data(), DType::f64, count);
-        return Unit{};
-      });
-  if (!read) return read.error();
-  return values;
+  return with_mapped_file(output_file(), bytes_of(spec.dtype, spec.shape), [&](void* content) -> Status {
+    const auto written = ask({{"command", "read"}, {"output", output}, {"file", output_file()}});
+    if (!written) return written.error();
+    visit({content, spec.dtype, 0, spec.shape.size()});
+    return Unit{};
+  });
 }
 
 }  // namespace tilewright::lab

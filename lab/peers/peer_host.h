@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "peers/peer_files.h"
@@ -19,10 +20,12 @@ namespace tilewright::lab {
 
 class PeerHost {
  public:
-  // Starts the script with one interpreter and these variables ("NAME=value"); a Failure when it has no
-  // PyTorch, PyTorch no such device, or the script ends.
+  // Starts the script with one interpreter and these variables ("NAME=value"), and does not wait: importing
+  // PyTorch takes seconds, in which others can begin, too. The process ends with the thread that calls this.
   static Result<std::shared_ptr<PeerHost>> start(const std::string& python, const PeerOptions& options,
                                                  std::vector<std::string> variables = {});
+  // Waits until it answers; a Failure when it has no PyTorch, PyTorch no such device, or the script ends.
+  Status greet();
 
   // Asks the process that there is. A process that ends over it is the failure of whoever asked.
   Result<nlohmann::json> ask(const nlohmann::json& request);
@@ -38,6 +41,7 @@ class PeerHost {
 
  private:
   PeerHost() = default;
+  Status start_process();
   PeerFolder folder_;
   std::optional<PeerProcess> process_;
   PeerOptions options_;
@@ -89,8 +93,10 @@ class PeerJob {
   // Microseconds of so many iterations: of the calls, and of the device's own work in them.
   Result<double> call_us(std::int64_t first, std::int64_t count);
   Result<double> device_us(std::int64_t first, std::int64_t count);
+  // What its programs waited for data in the iterations since the last question.
+  double take_waited_us() { return std::exchange(waited_us_, 0.0); }
   Status poison(std::size_t output, std::uint8_t byte);
-  Result<std::vector<double>> read(std::size_t output);
+  Status read(std::size_t output, const ElementsVisitor& visit);
   Status release();  // what the last iteration left
 
  private:
@@ -102,7 +108,8 @@ class PeerJob {
   std::shared_ptr<PeerInputs> inputs_;
   std::string mode_;
   int id_;
-  int generation_ = 0;      // of the process that knows it
+  int generation_ = 0;  // of the process that knows it
+  double waited_us_ = 0;
   std::int64_t last_ = -1;  // iteration that its outputs hold
   std::optional<Failure> ended_;
 };

@@ -45,9 +45,12 @@ Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& 
   contender.device_us = [job](std::int64_t first, std::int64_t count) {
     return job->device_us(first, count);
   };
+  if (inputs->workload().waits)
+    contender.waited_us = [job]() -> Result<double> { return job->take_waited_us(); };
   for (std::size_t o = 0; o < inputs->workload().outputs.size(); ++o)
-    contender.outputs.push_back({.poison = [job, o](std::uint8_t byte) { return job->poison(o, byte); },
-                                 .read = [job, o] { return job->read(o); }});
+    contender.outputs.push_back(
+        {.poison = [job, o](std::uint8_t byte) { return job->poison(o, byte); },
+         .read = [job, o](const ElementsVisitor& visit) { return job->read(o, visit); }});
   return contender;
 }
 
@@ -69,6 +72,9 @@ class TorchPeers final : public Peers {
     const auto inputs = PeerInputs::write(host_, workload);
     if (!inputs) return {unavailable("torch", inputs.error().message)};
     std::vector<Contender> all;
+    for (const std::string& way : workload.ways)
+      if (wants(way)) all.push_back(one_of_family(*inputs, way, way));
+    if (!workload.ways.empty()) return all;
     if (wants("torch")) all.push_back(one_of_family(*inputs, "torch", "torch"));
     if (host_->options().device == "cpu") {
       add_keeping(workload, all);
@@ -91,14 +97,17 @@ class TorchPeers final : public Peers {
     const std::size_t count = wide.outputs.size();
     for (std::size_t o = 0; o < count; ++o)
       wide.outputs.push_back({.dtype = DType::f64, .shape = wide.outputs[o].shape});
-    const auto inputs = PeerInputs::write(host_, wide);
+    // In the process that keeps its pages: the truth is many passes over large arrays, and most of their time
+    // went into clearing pages.
+    const auto inputs = PeerInputs::write(keeping_ ? keeping_ : host_, wide);
     if (!inputs) return inputs.error();
     return Truth([job = std::make_shared<PeerJob>(*inputs, "float64"),
                   all = 2 * count](std::int64_t iteration) -> Result<std::vector<std::vector<double>>> {
       if (const auto ran = job->call_us(iteration, 1); !ran) return ran.error();
       std::vector<std::vector<double>> arrays;
       for (std::size_t o = 0; o < all; ++o) {
-        auto values = job->read(o);
+        auto values = read_doubles(
+            {.poison = {}, .read = [&](const ElementsVisitor& visit) { return job->read(o, visit); }});
         if (!values) return values.error();
         arrays.push_back(std::move(*values));
       }
@@ -190,13 +199,16 @@ std::shared_ptr<Peers> open_peers(const PeerOptions& options) {
   std::string why;
   for (const std::string& python : interpreters) {
     try {
-      auto host = PeerHost::start(python, options);
-      if (host && options.device == "cpu") {
-        auto keeping = PeerHost::start(python, options, {std::begin(kKeepPages), std::end(kKeepPages)});
-        return std::make_shared<TorchPeers>(std::move(*host), keeping ? std::move(*keeping) : nullptr);
+      const auto host = PeerHost::start(python, options);
+      Result<PeerHostPtr> keeping = PeerHostPtr();
+      if (host && options.device == "cpu")
+        keeping = PeerHost::start(python, options, {std::begin(kKeepPages), std::end(kKeepPages)});
+      const Status ready = host ? (*host)->greet() : Status(host.error());
+      if (ready) {
+        const bool both = keeping && *keeping && (*keeping)->greet();
+        return std::make_shared<TorchPeers>(*host, both ? *keeping : nullptr);
       }
-      if (host) return std::make_shared<TorchPeers>(std::move(*host), nullptr);
-      why += (why.empty() ? "" : "; ") + host.error().message;
+      why += (why.empty() ? "" : "; ") + ready.error().message;
     } catch (const Error& error) {
       why += (why.empty() ? "" : "; ") + std::string(error.what());
     }

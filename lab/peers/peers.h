@@ -30,6 +30,10 @@ struct PeerWorkload {
   std::function<Status(std::size_t input, std::int64_t copy, void* to)> read_input;
   std::function<void(std::function<Status()> listener)> on_refresh;  // called after each change of the inputs
   std::vector<OutputSpec> outputs;
+  // The names of ways to do it, which the script knows by the target, where it is no program that is called
+  // as it is or compiled; none: it is one.
+  std::vector<std::string> ways = {};
+  bool waits = false;            // the ways say what they waited for data, Contender::waited_us
   std::string unavailable = {};  // why no peer can do it
 };
 

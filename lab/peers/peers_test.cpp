@@ -188,12 +188,12 @@ TEST_F(OpenedPeers, OneThatEndsTheProcessCostsTheOthersNothing) {
     EXPECT_NE(us.error().message.find("the peer's process has ended with exit status 7"), std::string::npos)
         << us.error().message;
   }
-  const auto again = lives[0].outputs[0].read();
+  const auto again = read_doubles(lives[0].outputs[0]);
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_FLOAT_EQ(static_cast<float>((*again)[5]), (*good.x)[5] + 1);
   ASSERT_TRUE(good.instance.refresh_inputs(5).ok()) << "refreshing inputs asks nobody";
   ASSERT_TRUE(lives[0].batch_us(0, 1).ok());
-  EXPECT_FLOAT_EQ(static_cast<float>((*lives[0].outputs[0].read())[5]), (*good.x)[5] + 1);
+  EXPECT_FLOAT_EQ(static_cast<float>((*read_doubles(lives[0].outputs[0]))[5]), (*good.x)[5] + 1);
 }
 
 TEST_F(OpenedPeers, BothTimesAreOfTheWorkThatWasAskedFor) {

@@ -5,7 +5,7 @@ import functools, math
 import torch
 import torch.nn.functional as F
 
-import training
+import loading, training
 from truth import in_float64
 
 
@@ -361,6 +361,8 @@ def program(mode, work, parameters, source=""):
         return in_float64(run, parameters["dtype"]) if mode == "float64" else run
     if step := training.program(work, parameters, compile_with, mode):
         return step
+    if loader := loading.program(work, parameters, mode):
+        return loader
     if mode == "torch":
         return eager(work, parameters)
     if compile_with:

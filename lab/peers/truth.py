@@ -50,10 +50,17 @@ def widened(roundoff, seed, run=0, underflow=0.0, seen=None):
             noise["at"] = 0
         pool = noise["pool"]
         noise["at"] = (noise["at"] + 314159) % len(pool)
-        n, at = t.numel(), noise["at"]
-        drawn = pool.repeat((n + at) // len(pool) + 1)[at:at + n].reshape(t.shape)
-        moved_by = t * (1 + drawn * roundoff)  # infinities stay
-        return moved_by if underflow == 0 else torch.where(t == 0, t, moved_by + drawn * underflow)
+        flat, at = t.reshape(-1), noise["at"]
+        out = torch.empty_like(flat)
+        begin = 0
+        while begin < len(flat):  # the pool again and again, from `at` on
+            part = slice(begin, begin + min(len(flat) - begin, len(pool) - at))
+            drawn = pool[at:at + part.stop - begin]
+            torch.mul(flat[part], 1 + drawn * roundoff, out=out[part])  # infinities stay
+            if underflow != 0:
+                out[part] = torch.where(flat[part] == 0, flat[part], out[part] + drawn * underflow)
+            begin, at = part.stop, 0
+        return out.reshape(t.shape)
 
     class Widened(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -84,8 +91,8 @@ def spread_by(spreads, exact, results, most=float("inf")):
     that is off by more than the share `most` of the root mean square: it is lost, or badly computed."""
     results = results if isinstance(results, (tuple, list)) else (results,)
     for spread, y, z in zip(spreads, exact, results):
-        distance = (z.double() - y.double()).abs().nan_to_num(0.0, 0.0, 0.0)
-        size = y.double().nan_to_num(0.0, 0.0, 0.0)
+        distance = (z.double() - y.double()).abs_().nan_to_num_(0.0, 0.0, 0.0)
+        size = y.double() if most == float("inf") else y.double().nan_to_num(0.0, 0.0, 0.0)
         if most == float("inf") or (y.numel() > 0 and distance.square().mean() <= most ** 2 * size.square().mean()):
             torch.maximum(spread, distance, out=spread)
 

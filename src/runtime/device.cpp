@@ -219,9 +219,10 @@ Status Buffer::fill(backends::FillPattern pattern) {
   return device_->backend().fill(data_, pattern, bytes_);
 }
 
-Status Buffer::read(void* to, std::size_t bytes) const {
+Status Buffer::read(void* to, std::size_t bytes, std::size_t offset) const {
   if (bytes == 0) return Unit{};
-  return device_->backend().copy(to, data_, bytes, backends::CopyKind::device_to_host);
+  const auto* from = static_cast<const std::byte*>(data_) + offset;
+  return device_->backend().copy(to, from, bytes, backends::CopyKind::device_to_host);
 }
 
 }  // namespace tilewright::runtime

@@ -78,8 +78,9 @@ class Buffer {
   bool overlaps(const Buffer& other) const;
   bool is_same_memory(const Buffer& other) const;
   Status write(const void* from, std::size_t bytes);  // from the host; done on return
-  Status read(void* to, std::size_t bytes) const;     // to the host, after all work launched so far
-  Status fill(backends::FillPattern pattern);         // all of it, behind the work launched so far
+  // To the host, after all work launched so far: so many bytes from `offset` on.
+  Status read(void* to, std::size_t bytes, std::size_t offset = 0) const;
+  Status fill(backends::FillPattern pattern);  // all of it, behind the work launched so far
 
  private:
   Buffer(std::shared_ptr<Device> device, void* data, std::size_t bytes)

@@ -1,6 +1,9 @@
 // Raw access to tensors.
 #include "tensor/storage.h"
 
+#include <algorithm>
+#include <memory>
+
 #include "tensor/state.h"
 
 namespace tilewright::detail {
@@ -36,6 +39,23 @@ Status fill_storage(const Tensor& t, std::uint8_t byte) {
 }
 
 Status read_storage(const Tensor& t, void* to) { return buffer_of(t)->read(to, storage_bytes(t)); }
+
+Status read_in_pieces(const Tensor& t, const BytesVisitor& visit) {
+  const std::shared_ptr<runtime::Buffer> buffer = buffer_of(t);
+  const std::size_t bytes = storage_bytes(t);
+  if (buffer->device().is_host()) {
+    visit({static_cast<const std::byte*>(buffer->data()), bytes}, 0);
+    return Unit{};
+  }
+  const auto room = std::make_unique_for_overwrite<std::byte[]>(std::min(kPieceBytes, bytes));
+  for (std::size_t first = 0; first < bytes; first += kPieceBytes) {
+    const std::size_t count = std::min(kPieceBytes, bytes - first);
+    if (Status read = buffer->read(room.get(), count, first); !read) return read;
+    visit({room.get(), count}, first);
+  }
+  return Unit{};
+}
+
 std::shared_ptr<runtime::Device> device_of(Context& context, const std::string& device) {
   const std::lock_guard lock(context.state()->mutex);
   return context.state()->device(device).device;

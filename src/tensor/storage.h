@@ -6,6 +6,10 @@
 
 #include <tilewright/tensor/tensor.h>
 
+#include <cstddef>
+#include <functional>
+#include <span>
+
 namespace tilewright::detail {
 
 std::size_t storage_bytes(const Tensor& t);
@@ -15,6 +19,11 @@ const std::byte* host_storage(const Tensor& t);  // null when the host cannot re
 // Fill or read a tensor's memory, after all work launched so far, and return when that is done.
 Status fill_storage(const Tensor& t, std::uint8_t byte);  // other handles of the tensor see it
 Status read_storage(const Tensor& t, void* to);
+// Shows the bytes in pieces, the first ones first, each only for as long as `visit` takes: all at once, in
+// place, where the host can read them; otherwise copied, kPieceBytes at a time, into the same memory.
+using BytesVisitor = std::function<void(std::span<const std::byte> bytes, std::size_t first)>;
+inline constexpr std::size_t kPieceBytes = std::size_t{32} << 20;
+Status read_in_pieces(const Tensor& t, const BytesVisitor& visit);
 
 // The backend of an opened device: its clock, its target. Throws Error when it cannot be opened.
 backends::Backend& backend_of(Context& context, const std::string& device);

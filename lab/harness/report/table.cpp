@@ -60,6 +60,10 @@ std::string error_text(const Row& row) {
   return fmt::format("{:.1e}/{:.1e}", *row.max_rel_err, *row.tolerance);
 }
 
+std::string waited_text(const Row& row) {
+  return row.waited_us ? time_text(*row.waited_us) : std::string(kNothing);
+}
+
 std::string compile_text(const Row& row) {
   if (!row.compile_ms) return std::string(kNothing);
   return fmt::format("{:.0f} ms{}", *row.compile_ms, row.from_disk ? "*" : "");
@@ -94,6 +98,8 @@ TextTable result_table(const std::vector<Row>& rows, TableOptions::Colour colour
   table.column("error/bound", Align::right);
   const bool compiles = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.compile_ms; });
   if (compiles) table.column("compile", Align::right);
+  const bool waits = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.waited_us; });
+  if (waits) table.column("waits", Align::right);
   table.column("verdict", Align::left);
   std::string last;
   for (const Row& row : rows) {
@@ -108,6 +114,7 @@ TextTable result_table(const std::vector<Row>& rows, TableOptions::Colour colour
                                       speedup_text(row),
                                       error_text(row)};
     if (compiles) cells.push_back(compile_text(row));
+    if (waits) cells.push_back(waited_text(row));
     cells.push_back(verdict_text(row.verdict, colour));
     table.row(std::move(cells));
     last = workload;
@@ -237,7 +244,7 @@ std::string render_csv(const std::vector<Row>& rows) {
   std::string text =
       "target,contender,device,shape,dtype,verified,max_rel_err,tolerance,median_us,ci95_low_us,ci95_high_us,"
       "samples,device_us,device_ci95_low_us,device_ci95_high_us,compile_ms,from_disk,chosen,"
-      "rate,unit,floor_us,roofline,speedup,speedup_ci95_low,speedup_ci95_high,verdict\n";
+      "rate,unit,floor_us,roofline,speedup,speedup_ci95_low,speedup_ci95_high,verdict,waited_us\n";
   for (const Row& r : rows) {
     text += fmt::format("{},{},{},{},{},{},", csv_cell(r.target), csv_cell(r.contender), csv_cell(r.device),
                         csv_cell(r.shape), csv_cell(r.dtype), r.verified);
@@ -245,9 +252,9 @@ std::string render_csv(const std::vector<Row>& rows) {
                         csv_time(r, r.median_us), csv_interval(r.ci95_us), r.samples);
     text += fmt::format("{},{},{},{},{},", csv_time(r, r.device_us), csv_interval(r.device_ci95_us),
                         csv_number(r.compile_ms), r.from_disk, csv_cell(r.chosen));
-    text += fmt::format("{},{},{},{},{},{},{}\n", csv_time(r, r.rate), r.unit, csv_number(r.floor_us),
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_time(r, r.rate), r.unit, csv_number(r.floor_us),
                         csv_number(r.roofline), csv_number(r.speedup), csv_interval(r.speedup_ci95),
-                        name(r.verdict));
+                        name(r.verdict), csv_time(r, r.waited_us));
   }
   return text;
 }

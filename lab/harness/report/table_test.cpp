@@ -103,6 +103,14 @@ TEST(RenderTable, ShowsWhatCompilingTookWhereSomeRowSays) {
   EXPECT_NE(render_table(run).find("were found on disk"), std::string::npos);
 }
 
+TEST(RenderTable, ShowsWhatWasWaitedForWhereSomeRowSays) {
+  RunRecord run = synthetic::sample_run();
+  EXPECT_EQ(render_table(run).find("waits "), std::string::npos);
+  run.rows[1].waited_us = 31.4;
+  EXPECT_NE(render_table(run).find("waits "), std::string::npos);
+  EXPECT_NE(render_table(run).find("  31.40 us  "), std::string::npos) << render_table(run);
+}
+
 TEST(RenderTable, ColoursOnlyWhenAsked) {
   EXPECT_EQ(render_table(synthetic::sample_run()).find('\x1b'), std::string::npos);
   TableOptions coloured;

@@ -42,29 +42,31 @@ std::optional<Interval> interval_at(const Json& object, const char* key) {
 }
 
 Json row_json(const Row& row) {
-  return {{"target", row.target},
-          {"contender", row.contender},
-          {"device", row.device},
-          {"shape", row.shape},
-          {"dtype", row.dtype},
-          {"verified", row.verified},
-          {"max_rel_err", number(row.max_rel_err)},
-          {"tolerance", number(row.tolerance)},
-          {"median_us", number(row.median_us)},
-          {"ci95_us", interval(row.ci95_us)},
-          {"samples", row.samples},
-          {"device_us", number(row.device_us)},
-          {"device_ci95_us", interval(row.device_ci95_us)},
-          {"compile_ms", number(row.compile_ms)},
-          {"from_disk", row.from_disk},
-          {"chosen", row.chosen.empty() ? Json(nullptr) : Json(row.chosen)},
-          {"rate", number(row.rate)},
-          {"unit", row.unit},
-          {"floor_us", number(row.floor_us)},
-          {"roofline", number(row.roofline)},
-          {"speedup", number(row.speedup)},
-          {"speedup_ci95", interval(row.speedup_ci95)},
-          {"verdict", name(row.verdict)}};
+  Json fields = {{"target", row.target},
+                 {"contender", row.contender},
+                 {"device", row.device},
+                 {"shape", row.shape},
+                 {"dtype", row.dtype},
+                 {"verified", row.verified},
+                 {"max_rel_err", number(row.max_rel_err)},
+                 {"tolerance", number(row.tolerance)},
+                 {"median_us", number(row.median_us)},
+                 {"ci95_us", interval(row.ci95_us)},
+                 {"samples", row.samples},
+                 {"device_us", number(row.device_us)},
+                 {"device_ci95_us", interval(row.device_ci95_us)},
+                 {"compile_ms", number(row.compile_ms)},
+                 {"from_disk", row.from_disk},
+                 {"chosen", row.chosen.empty() ? Json(nullptr) : Json(row.chosen)},
+                 {"rate", number(row.rate)},
+                 {"unit", row.unit},
+                 {"floor_us", number(row.floor_us)},
+                 {"roofline", number(row.roofline)},
+                 {"speedup", number(row.speedup)},
+                 {"speedup_ci95", interval(row.speedup_ci95)},
+                 {"verdict", name(row.verdict)}};
+  if (row.waited_us) fields["waited_us"] = number(row.waited_us);
+  return fields;
 }
 
 Row parse_row(const Json& j) {
@@ -85,6 +87,7 @@ Row parse_row(const Json& j) {
   row.chosen = text_at(j, "chosen");
   row.compile_ms = number_at(j, "compile_ms");  // nor these two
   row.from_disk = j.value("from_disk", false);
+  row.waited_us = number_at(j, "waited_us");  // of work that waits for data
   row.rate = number_at(j, "rate");
   row.unit = j.at("unit");
   row.floor_us = number_at(j, "floor_us");

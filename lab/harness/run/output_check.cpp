@@ -1,4 +1,4 @@
-// Element by element, on every core.
+// A few thousand elements at a time, on every core.
 #include "harness/run/output_check.h"
 
 #include <fmt/format.h>
@@ -14,16 +14,13 @@ namespace tilewright::lab {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using Rule = OutputChecker::Rule;
+using Part = OutputChecker::Part;
 
-// What all elements share.
-struct Rule {
-  double tolerance = 0;
-  double normal = 0;  // smallest normal: below it the spacing of a float no longer shrinks with the value
-  double largest = 0;
-  DType dtype = DType::f32;
-  bool rounds = true;  // a float type, whose largest value bounds what it can hold
-};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargestF64 = std::numeric_limits<double>::max();
+// Elements that are widened at once: they and their errors stay in the first-level cache.
+constexpr std::int64_t kBlock = 1024;
 
 double denominator(double want, double magnitude, const Rule& rule) {
   return std::max({std::fabs(want), magnitude, rule.normal});
@@ -52,45 +49,137 @@ double relative_error(double got, double want, double magnitude, const Rule& rul
 }
 
 // Checks an element without a reference: something was written, and it is a number.
-double error_without_reference(double got, std::optional<double> poison) {
-  return std::isfinite(got) && !(poison && got == *poison) ? 0 : kInfinity;
+double error_without_reference(double got, const Rule& rule) {
+  return std::isfinite(got) && !(rule.poison && got == *rule.poison) ? 0 : kInfinity;
 }
 
-struct Part {
-  OutputCheck check;
-  double zero_error = 0;  // the error that an output of zeros would show
-  bool all_zero = true;   // whether the reference is, once stored
+// Some elements of an output in float64, from element `first` on, and what is known of them.
+struct Block {
+  std::span<const double> got;
+  std::size_t first = 0;
+  const Reference& want;
+
+  bool known(std::size_t i) const { return want.known.at(static_cast<std::int64_t>(first + i)); }
+  double value(std::size_t i) const { return known(i) ? want.values[first + i] : 0; }
+  double magnitude(std::size_t i) const {
+    return want.magnitude.empty() ? 0 : want.magnitude[want.magnitude.size() == 1 ? 0 : first + i];
+  }
 };
 
-Part check_range(std::span<const double> got, const Reference& want, const Rule& rule,
-                 std::optional<double> poison, std::size_t begin, std::size_t end) {
-  Part part;
-  part.check.worst = static_cast<std::int64_t>(begin);
-  part.check.max_rel_err = -1;  // so that the first element becomes the worst
-  const bool shared_magnitude = want.magnitude.size() == 1;
-  for (std::size_t i = begin; i < end; ++i) {
-    const bool known = want.known.at(static_cast<std::int64_t>(i));
-    const double magnitude = want.magnitude.empty() ? 0 : want.magnitude[shared_magnitude ? 0 : i];
-    const double value = known ? want.values[i] : 0;
-    const double error =
-        known ? relative_error(got[i], value, magnitude, rule) : error_without_reference(got[i], poison);
-    part.check.compared += known ? 1 : 0;
-    if (error > part.check.max_rel_err) {
-      part.check.max_rel_err = error;
-      part.check.worst = static_cast<std::int64_t>(i);
-    }
-    // Once zeros are known to fail there is nothing more to learn about them.
-    const bool ask = part.zero_error <= rule.tolerance && value != 0;
-    if (ask && (!rule.rounds || round_to(rule.dtype, value) != 0)) {
-      part.all_zero = false;
-      part.zero_error = std::max(part.zero_error, relative_error(0, value, magnitude, rule));
-    }
-    if (error <= rule.tolerance) continue;
-    ++part.check.wrong;
-    if (std::isnan(got[i])) ++part.check.unexpected_nan;
-    if (poison && (got[i] == *poison || (std::isnan(got[i]) && std::isnan(*poison)))) ++part.check.unwritten;
+// The errors by the rule, one after another.
+void all_errors(const Block& block, const Rule& rule, std::span<double> errors) {
+  for (std::size_t i = 0; i < block.got.size(); ++i)
+    errors[i] = block.known(i) ? relative_error(block.got[i], block.want.values[block.first + i],
+                                                block.magnitude(i), rule)
+                               : error_without_reference(block.got[i], rule);
+}
+
+// The same where all elements have a reference and nothing is NaN, infinite or past the stored type's largest
+// value: the quotient of relative_error() alone, several at once. False, and errors that mean nothing, where
+// something is.
+template <class Magnitude>
+bool plain_errors(const double* got, const double* want, std::size_t count, const Rule& rule,
+                  Magnitude magnitude, double* errors) {
+  const double largest = rule.largest, normal = rule.normal;
+  std::int64_t odd = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double g = got[i], w = want[i], m = magnitude(i), size = std::fabs(w);
+    const double scale = std::max(std::max(size, m), normal);
+    odd += static_cast<int>(!(size <= largest)) + static_cast<int>(!(std::fabs(g) <= largest)) +
+           static_cast<int>(!(m <= kLargestF64));
+    errors[i] = g == w ? 0 : std::fabs(g - w) / scale;
   }
-  part.check.max_rel_err = std::max(part.check.max_rel_err, 0.0);
+  return odd == 0;
+}
+
+bool plain_errors(const Block& block, const Rule& rule, std::span<double> errors) {
+  const Reference& want = block.want;
+  const std::size_t count = block.got.size();
+  if (!want.known.rows.empty()) return false;
+  const auto of = [&](auto magnitude) {
+    return plain_errors(block.got.data(), want.values.data() + block.first, count, rule, magnitude,
+                        errors.data());
+  };
+  if (want.magnitude.size() <= 1) return of([same = block.magnitude(0)](std::size_t) { return same; });
+  return of([each = want.magnitude.data() + block.first](std::size_t i) { return each[i]; });
+}
+
+// Whether nothing of the block has a reference, and all of it is written and finite.
+bool only_written(const Block& block, const Rule& rule, bool none_known) {
+  if (!none_known) return false;
+  const double poison = rule.poison.value_or(std::numeric_limits<double>::quiet_NaN());
+  std::int64_t odd = 0;
+  for (const double got : block.got)
+    odd += static_cast<int>(!(std::fabs(got) <= kLargestF64)) + static_cast<int>(got == poison);
+  return odd == 0;
+}
+
+// Once zeros are known to fail there is nothing more to learn about them.
+void ask_zeros(const Block& block, const Rule& rule, Part& part) {
+  for (std::size_t i = 0; i < block.got.size() && part.zero_error <= rule.tolerance; ++i) {
+    const double value = block.value(i);
+    if (value == 0 || (rule.rounds && round_to(rule.dtype, value) == 0)) continue;
+    part.all_zero = false;
+    part.zero_error = std::max(part.zero_error, relative_error(0, value, block.magnitude(i), rule));
+  }
+}
+
+void count_wrong(const Block& block, const Rule& rule, std::span<const double> errors, Part& part) {
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (errors[i] <= rule.tolerance) continue;
+    const double got = block.got[i];
+    ++part.check.wrong;
+    if (std::isnan(got)) ++part.check.unexpected_nan;
+    if (rule.poison && (got == *rule.poison || (std::isnan(got) && std::isnan(*rule.poison))))
+      ++part.check.unwritten;
+  }
+}
+
+void take_worst(const Block& block, std::size_t worst, double error, Part& part) {
+  if (error <= part.check.max_rel_err) return;
+  part.check.max_rel_err = error;
+  part.check.worst = static_cast<std::int64_t>(block.first + worst);
+  part.check.got = block.got[worst];
+}
+
+void check_block(const Block& block, const Rule& rule, bool none_known, Part& part) {
+  if (only_written(block, rule, none_known)) return take_worst(block, 0, 0, part);
+  double room[kBlock];
+  const std::span<double> errors(room, block.got.size());
+  ask_zeros(block, rule, part);
+  if (!plain_errors(block, rule, errors)) all_errors(block, rule, errors);
+  double most = 0;
+  for (const double error : errors) most = std::max(most, error);
+  if (most > part.check.max_rel_err)
+    take_worst(block,
+               static_cast<std::size_t>(std::find(errors.begin(), errors.end(), most) - errors.begin()), most,
+               part);
+  if (most > rule.tolerance) count_wrong(block, rule, errors, part);
+  if (block.want.known.rows.empty()) {
+    part.check.compared += static_cast<std::int64_t>(errors.size());
+  } else {
+    for (std::size_t i = 0; i < errors.size(); ++i) part.check.compared += block.known(i) ? 1 : 0;
+  }
+}
+
+// Of nothing yet: the first element becomes the worst, whatever its error.
+Part no_part() {
+  Part part;
+  part.check.max_rel_err = -1;
+  return part;
+}
+
+// Elements begin … end - 1 of those given.
+Part check_range(const StoredElements& elements, const Reference& want, const Rule& rule, std::int64_t begin,
+                 std::int64_t end) {
+  Part part = no_part();
+  const bool none_known = want.known.none();
+  double room[kBlock];
+  for (std::int64_t i = begin; i < end; i += kBlock) {
+    const auto count = static_cast<std::size_t>(std::min(kBlock, end - i));
+    widen(elements, i, static_cast<std::int64_t>(count), room);
+    check_block({{room, count}, static_cast<std::size_t>(elements.first + i), want}, rule, none_known, part);
+  }
   return part;
 }
 
@@ -98,6 +187,7 @@ void merge(Part& into, const Part& from) {
   if (from.check.max_rel_err > into.check.max_rel_err) {
     into.check.max_rel_err = from.check.max_rel_err;
     into.check.worst = from.check.worst;
+    into.check.got = from.check.got;
   }
   into.check.compared += from.check.compared;
   into.check.wrong += from.check.wrong;
@@ -107,21 +197,33 @@ void merge(Part& into, const Part& from) {
   into.all_zero = into.all_zero && from.all_zero;
 }
 
-Part check_all(std::span<const double> got, const Reference& want, const Rule& rule,
-               std::optional<double> poison) {
-  constexpr std::size_t kPerThread = 1 << 18;  // below, a thread costs more than it saves
-  const std::size_t most = std::max(1u, std::thread::hardware_concurrency());
-  const std::size_t count = std::clamp<std::size_t>(got.size() / kPerThread, 1, most);
-  std::vector<Part> parts(count);
-  const auto work = [&](std::size_t t) {
-    parts[t] = check_range(got, want, rule, poison, got.size() * t / count, got.size() * (t + 1) / count);
+Part check_all(const StoredElements& elements, const Reference& want, const Rule& rule) {
+  constexpr std::int64_t kPerThread = 1 << 18;  // below, a thread costs more than it saves
+  const std::int64_t most = std::max(1u, std::thread::hardware_concurrency());
+  const std::int64_t count = std::clamp<std::int64_t>(elements.count / kPerThread, 1, most);
+  std::vector<Part> parts(static_cast<std::size_t>(count));
+  const auto work = [&](std::int64_t t) {
+    parts[static_cast<std::size_t>(t)] =
+        check_range(elements, want, rule, elements.count * t / count, elements.count * (t + 1) / count);
   };
   std::vector<std::jthread> threads;
-  for (std::size_t t = 1; t < count; ++t) threads.emplace_back(work, t);
+  threads.reserve(parts.size());
+  for (std::int64_t t = 1; t < count; ++t) threads.emplace_back(work, t);
   work(0);
   threads.clear();  // joins
-  for (std::size_t t = 1; t < count; ++t) merge(parts[0], parts[t]);
+  for (std::size_t t = 1; t < parts.size(); ++t) merge(parts[0], parts[t]);
   return parts[0];
+}
+
+Rule rule_of(const OutputSpec& spec, std::optional<std::uint8_t> poison) {
+  const bool rounds = is_float(spec.dtype);
+  Rule rule{.tolerance = tolerance(spec.rule, spec.shape.size()),
+            .normal = rounds ? min_normal(spec.dtype) : 1.0,
+            .largest = rounds ? max_finite(spec.dtype) : kLargestF64,
+            .dtype = spec.dtype,
+            .rounds = rounds};
+  if (poison) rule.poison = poison_value(spec.dtype, *poison);
+  return rule;
 }
 
 std::string index_text(std::int64_t flat, const Shape& shape) {
@@ -141,9 +243,10 @@ double poison_value(DType dtype, std::uint8_t byte) {
   return load_f64(bytes, dtype);
 }
 
-OutputCheck check_output(std::span<const double> got, const Reference& want, const OutputSpec& spec,
-                         std::optional<std::uint8_t> poison) {
-  const auto elements = static_cast<std::size_t>(spec.shape.size());
+OutputChecker::OutputChecker(const Reference& want, const OutputSpec& spec,
+                             std::optional<std::uint8_t> poison)
+    : want_(&want), elements_(spec.shape.size()), rule_(rule_of(spec, poison)), all_(no_part()) {
+  const auto elements = static_cast<std::size_t>(elements_);
   TW_CHECK(want.values.size() == elements || (want.values.empty() && want.known.none()),
            fmt::format("the reference of output '{}' has its shape", spec.name));
   TW_CHECK(want.magnitude.size() <= 1 || want.magnitude.size() == elements,
@@ -151,36 +254,40 @@ OutputCheck check_output(std::span<const double> got, const Reference& want, con
   TW_CHECK(want.known.rows.empty() ||
                want.known.length * static_cast<Index>(want.known.rows.size()) == spec.shape.size(),
            "what is known is said of every row");
-  OutputCheck check;
-  check.elements = spec.shape.size();
-  check.tolerance = tolerance(spec.rule, check.elements);
-  if (got.size() != elements) {
+}
+
+void OutputChecker::add(const StoredElements& elements) {
+  TW_CHECK(elements.first == all_.check.elements, "pieces of an output follow one another");
+  all_.check.elements += elements.count;
+  if (elements.count == 0 || all_.check.elements > elements_) return;
+  merge(all_, check_all(elements, *want_, rule_));
+}
+
+OutputCheck OutputChecker::result() const {
+  OutputCheck check{.elements = elements_, .tolerance = rule_.tolerance};
+  if (all_.check.elements != check.elements) {
     check.max_rel_err = kInfinity;
     check.wrong = std::max<std::int64_t>(1, check.elements);
     return check;
   }
-  const bool rounds = is_float(spec.dtype);
-  const Rule rule{check.tolerance, rounds ? min_normal(spec.dtype) : 1.0, rounds ? max_finite(spec.dtype) : 0,
-                  spec.dtype, rounds};
-  std::optional<double> poisoned;
-  if (poison) poisoned = poison_value(spec.dtype, *poison);
-  const Part all = check_all(got, want, rule, poisoned);
-  check.compared = all.check.compared;
-  check.max_rel_err = all.check.max_rel_err;
-  check.worst = all.check.worst;
-  check.wrong = all.check.wrong;
-  check.unexpected_nan = all.check.unexpected_nan;
-  check.unwritten = all.check.unwritten;
-  if (elements > 0) {
-    check.got = got[static_cast<std::size_t>(check.worst)];
-    if (!want.values.empty()) check.want = want.values[static_cast<std::size_t>(check.worst)];
-  }
+  check = all_.check;
+  check.tolerance = rule_.tolerance;
+  check.max_rel_err = std::max(check.max_rel_err, 0.0);
+  if (check.elements > 0 && !want_->values.empty())
+    check.want = want_->values[static_cast<std::size_t>(check.worst)];
   if (check.tolerance > kVacuousTolerance) {
     check.vacuous = fmt::format("the derived bound {:.2g} is above {}", check.tolerance, kVacuousTolerance);
-  } else if (!all.all_zero && all.zero_error <= check.tolerance) {
+  } else if (!all_.all_zero && all_.zero_error <= check.tolerance) {
     check.vacuous = "an output of zeros would pass: the magnitude dwarfs every value of the reference";
   }
   return check;
+}
+
+OutputCheck check_output(std::span<const double> got, const Reference& want, const OutputSpec& spec,
+                         std::optional<std::uint8_t> poison) {
+  OutputChecker checker(want, spec, poison);
+  checker.add({got.data(), DType::f64, 0, std::ssize(got)});
+  return checker.result();
 }
 
 std::string describe(const OutputCheck& check, const OutputSpec& spec) {

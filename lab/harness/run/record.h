@@ -31,8 +31,8 @@ inline bool could_not_run(Verdict v) { return v == Verdict::unavailable || v == 
 std::string_view name(Verdict verdict);  // "BASELINE", "FASTER", …
 std::optional<Verdict> parse_verdict(std::string_view text);
 
-// One line of the results. The JSON object has exactly these fields, in this order; `note` goes to the
-// environment.
+// One line of the results. The JSON object has exactly these fields, in this order, but for `waited_us`,
+// which stands last where it is; `note` goes to the environment.
 struct Row {
   std::string target, contender, device, shape, dtype;
   bool verified = false;
@@ -43,6 +43,9 @@ struct Row {
   // The device's own work in a call. None: it was not measured, or the calls are the work (calls_are_work()).
   std::optional<double> device_us;
   std::optional<Interval> device_ci95_us;
+  // Of a call: what it waited for something else than its own work, such as data. None: it waits for nothing,
+  // and the JSON object has no such field.
+  std::optional<double> waited_us = {};
   std::optional<double> compile_ms;  // of the first call, of contenders that compile
   bool from_disk = false;            // they found kernels compiled before
   std::string chosen = {};           // of a family's best: the contender whose figures these are

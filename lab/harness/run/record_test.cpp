@@ -26,6 +26,7 @@ TEST(Record, ReadsBackWhatItWrote) {
   run.rows[1].chosen = "torch.compile";
   run.rows[1].compile_ms = 31.5;
   run.rows[1].from_disk = true;
+  run.rows[1].waited_us = 12.5;
   const auto read = parse_run(to_json(run));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->rows, run.rows);
@@ -50,6 +51,14 @@ TEST(Record, ARowHasExactlyTheAgreedFieldsInOrder) {
                         "max_rel_err",    "tolerance",  "median_us", "ci95_us",      "samples", "device_us",
                         "device_ci95_us", "compile_ms", "from_disk", "chosen",       "rate",    "unit",
                         "floor_us",       "roofline",   "speedup",   "speedup_ci95", "verdict"}));
+}
+
+TEST(Record, WhatAStepWaitedForIsAFieldOfThoseThatWait) {
+  RunRecord run;
+  run.rows.push_back(synthetic::row_of("data_loading", "prefetch", "B1", 2, Verdict::same));
+  EXPECT_EQ(to_json(run).find("waited_us"), std::string::npos);
+  run.rows[0].waited_us = 12.5;
+  EXPECT_NE(to_json(run).find("\"waited_us\": 12.5"), std::string::npos) << to_json(run);
 }
 
 TEST(Record, WhatWasNotMeasuredIsNull) {

@@ -86,6 +86,7 @@ void set_times(Row& row, const ContenderTiming& timing, const PairInstance& inst
   row.median_us = estimate.median;
   row.ci95_us = estimate.ci;
   row.samples = static_cast<int>(timing.samples_us.size());
+  if (!timing.waited_us.empty()) row.waited_us = median(timing.waited_us);
   const auto floor = floor_of(instance.work, device.ceilings);
   row.unit = instance.unit;
   if (row.unit.empty()) row.unit = floor && !floor->memory_bound ? "GFLOP/s" : "GB/s";
@@ -118,7 +119,7 @@ void set_speedup(Row& row, const Row& baseline, const std::vector<double>& basel
 
 // A row whose verification failed only on the timed runs loses its times: they are of some other work.
 void withdraw(Row& row, const Verification& v) {
-  row.median_us = row.device_us = row.rate = row.floor_us = row.roofline = std::nullopt;
+  row.median_us = row.device_us = row.waited_us = row.rate = row.floor_us = row.roofline = std::nullopt;
   row.ci95_us = row.device_ci95_us = std::nullopt;
   row.samples = 0;
   row.verified = false;

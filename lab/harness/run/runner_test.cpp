@@ -60,6 +60,15 @@ TEST(RunInstance, VerifiedAndTimedContendersBecomeRows) {
   EXPECT_EQ(rows[0].key(), "affine/eager cpu 1000 f32");
 }
 
+TEST(RunInstance, WhatAStepWaitedForStandsInItsRow) {
+  Stage stage;
+  stage.add("in turn", 40);
+  stage.add("prefetch", 40).waited_us = []() -> Result<double> { return 0.0; };
+  const auto rows = stage.rows();
+  EXPECT_FALSE(rows[0].waited_us);
+  EXPECT_EQ(rows[1].waited_us, 0);
+}
+
 TEST(RunInstance, EqualContendersAreTheSame) {
   Stage stage;
   stage.add("eager", 40);
@@ -156,9 +165,10 @@ TEST(RunInstance, APeerWhoseOutputsAreGoneAfterTheTimedRunsIsUnavailable) {
   stage.add("eager", 40);
   Contender& torch = stage.add("torch", 30);
   let_die(torch, 1 << 30);
-  torch.outputs[0].read = [read = torch.outputs[0].read, reads = 0]() mutable -> Result<std::vector<double>> {
+  torch.outputs[0].read = [read = torch.outputs[0].read,
+                           reads = 0](const ElementsVisitor& visit) mutable -> Status {
     if (++reads > 2) return failure(Failure::Kind::io, "the peer's process has ended");
-    return read();
+    return read(visit);
   };
   const auto rows = stage.rows();
   EXPECT_EQ(rows[1].verdict, Verdict::unavailable) << rows[1].note;

@@ -92,8 +92,10 @@ inline OutputAccess output_of(const std::shared_ptr<Memory>& memory, std::size_t
             std::memset(memory->outputs[c].data(), byte, memory->outputs[c].size() * sizeof(float));
             return Unit{};
           },
-          .read = [memory, c]() -> Result<std::vector<double>> {
-            return std::vector<double>(memory->outputs[c].begin(), memory->outputs[c].end());
+          .read = [memory, c](const ElementsVisitor& visit) -> Status {
+            const std::vector<float>& y = memory->outputs[c];
+            visit({y.data(), DType::f32, 0, std::ssize(y)});
+            return Unit{};
           },
           .memory = [memory, c]() -> MemoryRange {
             return {reinterpret_cast<std::uintptr_t>(memory->outputs[c].data()),

@@ -14,8 +14,9 @@ namespace tilewright::lab {
 namespace {
 
 struct BatchTime {
-  double us = 0;    // by the timer
-  double wall = 0;  // by the wall clock, around it
+  double us = 0;                      // by the timer
+  double wall = 0;                    // by the wall clock, around it
+  std::optional<double> waited = {};  // of it, for what is not its work
 };
 
 using Now = std::function<double()>;
@@ -51,15 +52,25 @@ struct Lane {
   const Contender* contender = nullptr;
   ContenderTiming timing;
   std::int64_t next = 0;  // iteration
-  double warm_us = 0;     // of one, when warm
+  double steps = 1;       // in an iteration
+  double warm_us = 0;     // of one iteration, when warm
   std::vector<double> wall_us;
   bool active() const { return contender != nullptr && timing.error.empty(); }
+  // Of a step, where so many iterations took so long.
+  double of_step(double us, std::int64_t count) const { return us / static_cast<double>(count) / steps; }
 };
 
 std::optional<BatchTime> sample(Lane& lane, Timer& timer, std::int64_t batch, std::int64_t copies,
                                 const Now& now_us) {
   const std::int64_t first = aligned_first(lane.next, batch, copies);
-  const auto time = run_batch(*lane.contender, timer, first, batch, now_us);
+  auto time = run_batch(*lane.contender, timer, first, batch, now_us);
+  if (time && lane.contender->waited_us) {  // after every batch: what is told is of the time since
+    const auto waited = lane.contender->waited_us();
+    if (waited)
+      time->waited = *waited;
+    else
+      time = waited.error();
+  }
   if (!time) {
     lane.timing.error = time.error().message;
     return std::nullopt;
@@ -142,8 +153,7 @@ bool precise(const std::vector<Lane>& lanes, const TimingOptions& options) {
 // batch it must account for the wall time but for starting and waiting: 50 µs are generous for that, 500 for
 // another process.
 void check_clocks(Lane& lane) {
-  const double batch = static_cast<double>(lane.timing.batch);
-  const double us = median(lane.timing.samples_us) * batch;
+  const double us = median(lane.timing.samples_us) * static_cast<double>(lane.timing.batch) * lane.steps;
   const double wall = median(lane.wall_us);
   const double slack = lane.contender->is_foreign() ? 500 : 50;
   if (us <= 1.02 * wall + 5 && us >= 0.5 * wall - slack) return;
@@ -205,7 +215,8 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
       if (!lane.active() || (active.size() > 1 && !find_back(lane, timer, copies, options))) continue;
       const auto time = sample(lane, timer, lane.timing.batch, copies, options.now_us);
       if (!time) continue;
-      lane.timing.samples_us.push_back(time->us / static_cast<double>(lane.timing.batch));
+      lane.timing.samples_us.push_back(lane.of_step(time->us, lane.timing.batch));
+      if (time->waited) lane.timing.waited_us.push_back(lane.of_step(*time->waited, lane.timing.batch));
       lane.wall_us.push_back(time->wall);
     }
     ++timing.rounds;
@@ -250,7 +261,7 @@ Result<double> device_sample(Lane& lane, const Clocks& clocks, std::int64_t copi
   return us;
 }
 
-void take_device_times(std::vector<Lane>& lanes, const Clocks& clocks, std::int64_t copies,
+void take_device_times(std::vector<Lane>& lanes, const Clocks& clocks, const PairInstance& instance,
                        const TimingOptions& options) {
   std::vector<std::size_t> active;
   for (std::size_t c = 0; c < lanes.size(); ++c) {
@@ -265,11 +276,12 @@ void take_device_times(std::vector<Lane>& lanes, const Clocks& clocks, std::int6
       if (foreign && !lane.contender->device_us) continue;
       const std::int64_t count =
           clocks.device->counts_gaps() ? lane.timing.batch : std::min(lane.timing.batch, options.most_traced);
-      const auto us = device_sample(lane, clocks, copies, count, options);
+      const auto us = device_sample(lane, clocks, instance.input_copies, count, options);
       if (!lane.active()) continue;
-      const double each = us ? *us / static_cast<double>(count) : 0;
+      const double each = us ? lane.of_step(*us, count) : 0;
+      const std::int64_t steps = count * instance.steps;
       lane.timing.no_device_time =
-          us ? distrust(each, median(lane.timing.samples_us), count, foreign ? nullptr : clocks.device)
+          us ? distrust(each, median(lane.timing.samples_us), steps, foreign ? nullptr : clocks.device)
              : "no device time: " + us.error().message;
       lane.timing.device_us.push_back(each);
     }
@@ -318,6 +330,7 @@ Timing time_contenders(PairInstance& instance, const Clocks& clocks, const std::
     Lane& lane = lanes[c];
     if (!take[c]) continue;
     lane.contender = &instance.contenders[c];
+    lane.steps = static_cast<double>(instance.steps);
     if (!frame) lane.timing.error = frame.error().message;
     if (lane.active() && !(options.stop && options.stop())) {
       // A slow contender may spend a quarter of its share of the budget on getting warm.
@@ -325,17 +338,19 @@ Timing time_contenders(PairInstance& instance, const Clocks& clocks, const std::
       lane.timing.batch = choose_batch(lane.warm_us, timing.frame, options);
       if (lane.active() && lane.contender->queues_work())
         lane.timing.batch = fill_queue(lane, timer, lane.warm_us, instance.input_copies, options);
-      lane.timing.frame_us = lane.contender->batch_us ? 0 : timing.frame.share_us(lane.timing.batch);
+      lane.timing.frame_us =
+          lane.contender->batch_us ? 0 : timing.frame.share_us(lane.timing.batch) / lane.steps;
     }
   }
   timing.interrupted = options.stop && options.stop();
   if (!timing.interrupted) take_rounds(lanes, timer, instance.input_copies, deadline_us, options, timing);
-  if (clocks.device && !timing.interrupted) take_device_times(lanes, clocks, instance.input_copies, options);
+  if (clocks.device && !timing.interrupted) take_device_times(lanes, clocks, instance, options);
   for (std::size_t c = 0; c < lanes.size(); ++c) {
     Lane& lane = lanes[c];
     // A contender stopped in the middle of a round loses that sample: samples are compared round by round.
     if (lane.timing.samples_us.size() > static_cast<std::size_t>(timing.rounds))
       lane.timing.samples_us.pop_back();
+    lane.timing.waited_us.resize(std::min(lane.timing.waited_us.size(), lane.timing.samples_us.size()));
     if (lane.active() && !lane.timing.samples_us.empty()) check_clocks(lane);
     if (!lane.timing.error.empty()) lane.timing.samples_us.clear();
     if (lane.timing.samples_us.empty() || !lane.timing.no_device_time.empty()) lane.timing.device_us.clear();

@@ -54,11 +54,12 @@ struct Frame {
 Result<Frame> measure_frame(Timer& timer, const std::function<double()>& now_us = steady_now_us);
 
 struct ContenderTiming {
-  std::vector<double> samples_us;    // time of one iteration in each round: batch time / batch
+  std::vector<double> samples_us;    // time of one step in each round: batch time / (batch · steps)
+  std::vector<double> waited_us;     // of it, what Contender::waited_us says; empty where it has none
   std::int64_t batch = 0;            // iterations in a sample
   std::int64_t last_iteration = -1;  // what its outputs hold now
-  double frame_us = 0;               // the harness's share of each iteration, included in the samples
-  std::vector<double> device_us;     // the device's own time of one iteration, each a sample
+  double frame_us = 0;               // the harness's share of each step, included in the samples
+  std::vector<double> device_us;     // the device's own time of one step, each a sample
   std::string no_device_time;        // why there are none of these, where there should be
   std::string error;                 // why there are no samples, when there are none
 };

@@ -74,6 +74,34 @@ TEST(Timing, MediansAreTheContendersTimes) {
   EXPECT_EQ(timing.contenders[0].samples_us.size(), static_cast<std::size_t>(timing.rounds));
 }
 
+TEST(Timing, TimesAreOfAStepWhereAnIterationIsSeveral) {
+  Bench bench({1000, 2500});
+  bench.instance.steps = 10;
+  double waiting_us = 0;
+  Contender& waits = bench.instance.contenders[1];
+  waits.run = [run = waits.run, &waiting_us](std::int64_t i) {
+    waiting_us += 400;
+    return run(i);
+  };
+  waits.waited_us = [&]() -> Result<double> { return std::exchange(waiting_us, 0.0); };
+  const Timing timing = bench.time(options_of(bench.clock));
+  EXPECT_NEAR(median(timing.contenders[0].samples_us), 100, 1e-6);
+  EXPECT_NEAR(median(timing.contenders[1].samples_us), 250, 1e-6);
+  EXPECT_TRUE(timing.contenders[0].waited_us.empty());
+  EXPECT_EQ(timing.contenders[1].waited_us.size(), timing.contenders[1].samples_us.size());
+  for (const double us : timing.contenders[1].waited_us) EXPECT_NEAR(us, 40, 1e-6);
+}
+
+TEST(Timing, WhoCannotSayWhatItWaitedHasNoTime) {
+  Bench bench({1000});
+  bench.instance.contenders[0].waited_us = []() -> Result<double> {
+    return failure(Failure::Kind::io, "nobody knows");
+  };
+  const Timing timing = bench.time(options_of(bench.clock));
+  EXPECT_TRUE(timing.contenders[0].samples_us.empty());
+  EXPECT_EQ(timing.contenders[0].error, "nobody knows");
+}
+
 TEST(Timing, WhatIsDoneBesideTakesNoBudgetAndSpoilsNoSample) {
   const std::vector<double> us = {1000, 2500};
   TimingOptions plain;

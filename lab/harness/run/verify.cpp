@@ -75,11 +75,13 @@ std::string aliasing(const PairInstance& instance, const Contender& contender) {
 void compare(const PairInstance& instance, const Contender& contender, const std::vector<Reference>& truth,
              std::optional<std::uint8_t> poison_byte, std::string_view when, Verification& v) {
   for (std::size_t o = 0; o < instance.outputs.size(); ++o) {
-    const auto got = contender.outputs[o].read();
-    if (!got)
+    OutputChecker checker(truth[o], instance.outputs[o], poison_byte);
+    const Status read =
+        contender.outputs[o].read([&](const StoredElements& elements) { checker.add(elements); });
+    if (!read)
       return fail(v, contender, fmt::format("{}: output {} cannot be read: ", when, instance.outputs[o].name),
-                  got.error());
-    const OutputCheck check = check_output(*got, truth[o], instance.outputs[o], poison_byte);
+                  read.error());
+    const OutputCheck check = checker.result();
     merge_worst(v, check);
     if (check.elements > 0)
       v.compared =

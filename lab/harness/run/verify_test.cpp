@@ -131,12 +131,14 @@ TEST(Verify, CatchesUnwrittenIntegersThatLookRight) {
   instance.reference = [](std::int64_t) { return std::vector<Reference>{{{-1}}}; };
   instance.refresh_inputs = [](std::uint64_t) -> Status { return Unit{}; };
   instance.input_digest = []() -> Result<std::uint64_t> { return std::uint64_t{7}; };
-  const OutputAccess access{
-      .poison = [&](std::uint8_t byte) -> Status {
-        std::memset(&value, byte, sizeof value);
-        return Unit{};
-      },
-      .read = [&]() -> Result<std::vector<double>> { return std::vector<double>{double(value)}; }};
+  const OutputAccess access{.poison = [&](std::uint8_t byte) -> Status {
+                              std::memset(&value, byte, sizeof value);
+                              return Unit{};
+                            },
+                            .read = [&](const ElementsVisitor& visit) -> Status {
+                              visit({&value, DType::i32, 0, 1});
+                              return Unit{};
+                            }};
   instance.contenders = {
       {.name = "idle", .run = [](std::int64_t) -> Status { return Unit{}; }, .outputs = {access}}};
   const Verification v = verify(instance, 1).front();

@@ -118,6 +118,33 @@ std::vector<Job> select_jobs(PairList pairs, std::span<const Suite> suites,
   return jobs;
 }
 
+void widen(const StoredElements& elements, std::int64_t begin, std::int64_t count, double* to) {
+  const DType dtype = elements.dtype;
+  const std::size_t size = size_bytes(dtype);
+  const auto* from = static_cast<const std::byte*>(elements.at) + static_cast<std::size_t>(begin) * size;
+  if (dtype != DType::bf16 && dtype != DType::f16)
+    return convert(from, dtype, to, DType::f64, static_cast<std::size_t>(count));
+  // Through f32, which holds every value of both: convert() is quick at both steps.
+  constexpr std::size_t kBlock = 1024;  // stays in the first-level cache
+  float block[kBlock];
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); i += kBlock) {
+    const std::size_t part = std::min(kBlock, static_cast<std::size_t>(count) - i);
+    convert(from + i * size, dtype, block, DType::f32, part);
+    convert(block, DType::f32, to + i, DType::f64, part);
+  }
+}
+
+Result<std::vector<double>> read_doubles(const OutputAccess& output) {
+  std::vector<double> values;
+  const Status read = output.read([&](const StoredElements& elements) {
+    const std::size_t before = values.size();
+    values.resize(before + static_cast<std::size_t>(elements.count));
+    widen(elements, 0, elements.count, values.data() + before);
+  });
+  if (!read) return read.error();
+  return values;
+}
+
 std::uint64_t digest(const void* data, std::size_t size_bytes, std::uint64_t seed) {
   constexpr std::uint64_t kPrime = 1099511628211ull;
   const auto* bytes = static_cast<const unsigned char*>(data);

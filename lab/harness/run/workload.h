@@ -60,13 +60,29 @@ struct OutputSpec {
   ToleranceRule rule;
 };
 
+// Some elements of an output, row-major, as they are stored: `count` from element `first` on. They need not
+// be aligned.
+struct StoredElements {
+  const void* at = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t first = 0, count = 0;
+};
+// Writes `count` of them, from the `begin`th of these on, in float64. A NaN stays one, whatever its payload.
+void widen(const StoredElements& elements, std::int64_t begin, std::int64_t count, double* to);
+using ElementsVisitor = std::function<void(const StoredElements& elements)>;
+
 // Access to one contender's output. All three functions wait for the device by themselves.
 struct OutputAccess {
   std::function<Status(std::uint8_t byte)>
       poison;  // fills, byte by byte, the memory that the next run is to write
-  std::function<Result<std::vector<double>>()> read;  // row-major, after a run
-  std::function<MemoryRange()> memory = {};           // where it lies now, when the address is known
+  // After a run: shows all elements in pieces, the first ones first, each only for as long as `visit` takes.
+  // Outputs may be larger than what the host has room for beside everything else.
+  std::function<Status(const ElementsVisitor& visit)> read;
+  std::function<MemoryRange()> memory = {};  // where it lies now, when the address is known
 };
+
+// The elements of an output in float64, all at once.
+Result<std::vector<double>> read_doubles(const OutputAccess& output);
 
 // What compiling took.
 struct FirstCall {
@@ -86,6 +102,9 @@ struct Contender {
   // time in all, in microseconds. For contenders in another process, whose frame must not cross the pipe each
   // time.
   std::function<Result<double>(std::int64_t first, std::int64_t count)> batch_us = {};
+  // Microseconds that the iterations since the last question spent waiting for something else than their own
+  // work, such as data, in all; none: nothing is waited for.
+  std::function<Result<double>()> waited_us = {};
   // Beside batch_us: the time that the device itself was at work in so many iterations, in all.
   std::function<Result<double>(std::int64_t first, std::int64_t count)> device_us = {};
   std::vector<OutputAccess> outputs;  // as PairInstance::outputs
@@ -138,8 +157,11 @@ struct SweepPoint {
 struct PairInstance {
   std::string target, device, shape, dtype;  // names for the record: "softmax", "cpu", "8192x1024", "bf16"
   std::optional<SweepPoint> sweep = {};      // none: a shape of numbers alone says it by its elements
-  Work work;                                 // of one iteration
-  std::string unit = {};                     // "GB/s" or "GFLOP/s"; empty: whichever bounds the work
+  // An iteration is so many steps, one after another, where one alone would show little of what is measured:
+  // times and work are of a step, outputs of the whole iteration.
+  std::int64_t steps = 1;
+  Work work;              // of a step
+  std::string unit = {};  // "GB/s" or "GFLOP/s"; empty: whichever bounds the work
   std::vector<OutputSpec> outputs;
   // One Reference per output, for the present data of input copy `iteration % input_copies`. Computed when
   // asked for.
@@ -168,6 +190,8 @@ struct Pair {
     std::vector<std::string> settings = {};  // as after --set
   };
   std::vector<InSuite> suites = {};
+  // Whether its instances have a compiled program, PairInstance::compiled, for who wants to look inside.
+  bool is_program = true;
 };
 
 // Every pair that a program has.

@@ -88,7 +88,8 @@ perf::FlopsByType matrix_flops(const StepSizes& s, Precision precision) {
 }
 
 Result<PairInstance> make_train_step_gpt2(const Knobs& knobs, LabDevice& device) {
-  const StepSizes& s = sizes_of(knobs.text("model"));
+  StepSizes s = sizes_of(knobs.text("model"));
+  if (const Index rows = knobs.integer("rows"); rows > 0) s.rows = rows;
   const nn::GPT2Config& c = s.model;
   const std::string& text = knobs.text("precision");
   const Precision precision = parse_precision(text).value();
@@ -161,6 +162,11 @@ Pair train_step_gpt2_pair() {
                      .doc = "of the products, as CompileOptions::precision",
                      .cuda_values = {text("bf16"), text("fp8")},
                      .choices = {text("f32"), text("bf16"), text("fp8"), text("fp8-block")}},
+                    {.name = "rows",
+                     .values = {Index{0}},
+                     .doc = "of the batch; 0: as the model is trained",
+                     .least = 0,
+                     .most = 1 << 20},
                     {.name = "budget",
                      .values = {Index{0}},
                      .doc = "MiB that a step may hold (CompileOptions::memory_budget); 0: any number",

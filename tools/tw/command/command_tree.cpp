@@ -34,7 +34,8 @@ std::vector<std::string> words_of_kind(const std::string& kind) {
   if (kind == "FAMILY")
     for (const sweep::Family& family : sweep::all_families()) words.emplace_back(family.name);
   if (kind == "PAIR" || kind == "WORK")
-    for (const lab::Pair& pair : lab::all_pairs()) words.push_back(pair.name);
+    for (const lab::Pair& pair : lab::all_pairs())
+      if (pair.is_program || kind == "WORK") words.push_back(pair.name);
   if (kind == "WORK")
     for (const lab::Suite& suite : lab::all_suites()) words.push_back(suite.name);
   return words;

@@ -53,7 +53,7 @@ Subject open_pair(const SubjectInput& input, lab::OpenDevice open) {
   for (const lab::Job& job : jobs) {
     auto instance = job.pair->make(job.knobs, open.device);
     if (!instance) throw Error(fmt::format("{}: {}", input.what, instance.error().message));
-    if (!instance->compiled) throw Error(input.what + " has no compiled contender");
+    if (!instance->compiled) throw Error(input.what + " is no compiled program: `tw bench run` measures it");
     made.push_back(std::make_shared<lab::PairInstance>(std::move(*instance)));
     title += fmt::format("{} {}", made.size() > 1 ? "," : "", job.knobs.to_string());
   }

@@ -50,6 +50,7 @@ void add_programs(CLI::App& roofline) {
   for (const lab::Pair& pair : lab::all_pairs()) {
     const auto same_name = [&](const CLI::App* known) { return known->get_name() == pair.name; };
     if (!roofline.get_subcommands(same_name).empty()) continue;  // a formula of that name is simpler
+    if (!pair.is_program) continue;
     auto in = std::make_shared<ProgramInput>();
     CLI::App* sub = roofline.add_subcommand(pair.name, "The pair as compiled: " + pair.doc);
     sub->group("Compiled programs");
