@@ -1,6 +1,6 @@
 // The readable list of passes. Each is a file of its own in the folder that its #include names:
 //   with_narrow_products, where a precision asks for it → in_fixed_order, where that is asked for →
-//   with_scans_in_blocks → with_sorts_in_runs →
+//   with_scans_in_blocks → with_selections → with_sorts_in_runs →
 //   with_sums_apart, which gives a second graph that goes the same way, and the faster one is taken →
 //   simplify → with_converted_factors → with_products_by_parts → with_variances_by_parts → with_sums_by_rows
 //   → with_separated_axes                             rewrite the graph materialize stores what memory must
@@ -16,6 +16,7 @@
 #include "passes/graph/long_sorts.h"
 #include "passes/graph/narrow_products.h"
 #include "passes/graph/products_by_parts.h"
+#include "passes/graph/selections.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/sums_apart.h"
 #include "passes/graph/sums_by_rows.h"
@@ -59,6 +60,7 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   ir::Graph g = with_narrow_products(graph, options.precision);
   if (options.deterministic) g = in_fixed_order(g);
   g = with_scans_in_blocks(g, target);
+  g = with_selections(g, target);
   g = with_sorts_in_runs(g, target);
   const std::optional<ir::Graph> sums_apart =
       options.fuse && options.simplify ? with_sums_apart(g) : std::nullopt;

@@ -66,11 +66,33 @@ void Emitter::store_outputs_looped() {
   }
   store_epilogue_reductions();
   if (!any_reduced) return;
-  loop_over_reduced({}, [&](const std::vector<Value>&) {
+  std::vector<int> scans;
+  std::vector<Value> initial;
+  for (int s = 0; s < static_cast<int>(nest_.exprs.size()); ++s) {
+    const Expr& m = expr(s);
+    if (m.kind != Expr::Kind::scan) continue;
+    scans.push_back(s);
+    initial.push_back(literal(carried_dtype(m), m.monoid, accumulator_shape(false)));
+  }
+  loop_over_reduced(initial, [&](const std::vector<Value>& carried) {
+    std::vector<Value> next;
+    next.reserve(scans.size());
+    for (std::size_t i = 0; i < scans.size(); ++i) next.push_back(scan_block(scans[i], carried[i]));
     for (const ProgramOutput& o : nest_.outputs)
       if (nest_.is_stored_along_reduced(o)) store(o);
-    return std::vector<Value>{};
+    return next;
   });
+}
+
+// The scan of this block behind what the blocks before it come to; gives what they come to with this one.
+Value Emitter::scan_block(int s, const Value& before) {
+  const Expr& m = expr(s);
+  const Value block = block_operand(m);
+  const Value within = k_.scan(m.monoid, block, f_.reduced_axis());
+  const Value start = k_.broadcast(k_.cast(before, within.dtype()), within.type().shape);
+  f_.set_in_body(s, combine(m.monoid, start, within));
+  const Value total = f_.keep_rank(k_.reduce(m.monoid, block, f_.reduced_axis()));
+  return combine(m.monoid, before, k_.cast(total, before.dtype()));
 }
 
 // Stores epilogue reductions as epilogue_reductions.h lays them out: the first coordinate is the program's

@@ -74,6 +74,8 @@ class Emitter {
 
   void accumulate(const ProgramOutput& o);
 
+  tile::Value scan_block(int s, const tile::Value& before);
+
   // This program's parts of epilogue reductions.
   void store_epilogue_reductions();
   tile::Value place_of_block(int v);

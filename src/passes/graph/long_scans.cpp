@@ -1,4 +1,4 @@
-// A long scan as scans of blocks, a scan of the blocks' totals, and what combines the two.
+// A long scan as totals of blocks, a scan of these, and scans of the blocks that begin with what it gives.
 #include "passes/graph/long_scans.h"
 
 #include "ops/functions.h"
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace tilewright::passes {
@@ -19,17 +20,24 @@ using ir::OpClass;
 using ir::Value;
 
 constexpr Index kBlock = 4096;  // chosen: a million elements are 256 blocks
+constexpr Index kFewRows = 16, kManyBlocks = 128, kWorthTwoReads = 1 << 15;  // docs/notes/2026-11-30-long-rows.md
 
 // Elements of one scan. Threads that share a tile keep it in the registers of one block: a row, or as many
 // columns as an access takes of what lies side by side. A program of one thread walks memory and is bounded
-// by what tile IR allows (tile::kMaxTileElements), with strips of a few columns.
+// by what tile IR allows, with strips of a few columns; where there are few rows to share out, by what makes
+// it worth while to read twice. How many threads there are does not count: the sums would depend on it. Rows
+// of any length (tensor/size_family.cpp) it walks block by block.
 Index longest(const tile::Target& target, const ir::Type& type, Index axis) {
-  if (!target.shares_tiles()) return Index{1} << 20;
-  if (target.row_bytes == 0) return kBlock;  // kernels for rows of any length (tensor/size_family.cpp)
-  Index columns = 1;
+  Index before = 1, columns = 1;
+  for (int i = 0; i < static_cast<int>(axis); ++i) before *= type.shape[i];
   for (int i = static_cast<int>(axis) + 1; i < type.shape.rank(); ++i) columns *= type.shape[i];
   const auto size = static_cast<Index>(size_bytes(type.dtype));
-  const Index least = std::clamp<Index>(columns, 1, std::max<Index>(target.vector_bytes / size, 1));
+  const Index side_by_side = std::max<Index>(target.vector_bytes / size, 1);
+  if (!target.shares_tiles() && target.row_bytes == 0) return std::numeric_limits<Index>::max();
+  if (!target.shares_tiles())
+    return before * ceil_div(columns, side_by_side) < kFewRows ? kWorthTwoReads : Index{1} << 20;
+  if (target.row_bytes == 0) return kBlock;  // rows of any length
+  const Index least = std::clamp<Index>(columns, 1, side_by_side);
   return std::max<Index>(target.held_elements(size) / least, 1);
 }
 
@@ -38,11 +46,9 @@ Value scan(const ir::Op& op, Value x, Index axis) {
   return {x.graph, x.graph->add(op, {x.id}, {{"axis", axis}})};
 }
 
-// The most elements of a scan in one program; and whether a block's threads share it, so that what is read
-// once more costs less than what is written and read again; and how many blocks keep all units busy.
+// The most elements of a scan in one program, and how many blocks keep all units busy.
 struct Limits {
   Index most = 0;
-  bool totals_first = false;
   Index busy = 0;
 };
 
@@ -103,26 +109,11 @@ Value in_blocks(const ir::Op& op, Value x, Index axis, const Limits& limits) {
   const int at = static_cast<int>(axis);
   const Index length = x.shape()[at];
   if (length <= limits.most) return scan(op, x, axis);
-  const auto whole = limits.totals_first ? whole_block(length, limits) : std::nullopt;
-  if (whole) return from_totals(op, x, axis, *whole, limits);
+  if (const auto whole = whole_block(length, limits)) return from_totals(op, x, axis, *whole, limits);
   const Index block = std::min(kBlock, limits.most), blocks = (length + block - 1) / block;
   // What the last block lacks is behind every element: any value will do.
   const Value padded = ops::pad_axis(x, axis, 0, blocks * block - length);
-  if (limits.totals_first)
-    return ops::slice_axis(from_totals(op, padded, axis, block, limits), axis, {0, length});
-  std::vector<Index> extents = x.shape().extents();
-  extents[static_cast<std::size_t>(at)] = blocks;
-  extents.insert(extents.begin() + at + 1, block);
-  const Value within = scan(op, ops::reshape(padded, Shape(extents)), axis + 1);
-  const Value last = ops::select(within, axis + 1, block - 1);  // one an element of `blocks`
-  // The first block has nothing before it; each other one what the blocks before it come to.
-  const Value before = in_blocks(op, ops::slice_axis(last, axis, {0, blocks - 1}), axis, limits);
-  const Value first = ops::slice_axis(within, axis, {0, 1}),
-              others = ops::slice_axis(within, axis, {1, blocks});
-  const Value rest =
-      combined(op, ops::broadcast_to(ops::unsqueeze(before, axis + 1), others.shape()), others);
-  return ops::slice_axis(ops::reshape(ops::concat({first, ops::cast(rest, x.dtype())}, axis), padded.shape()),
-                         axis, {0, length});
+  return ops::slice_axis(from_totals(op, padded, axis, block, limits), axis, {0, length});
 }
 
 }  // namespace
@@ -133,7 +124,7 @@ ir::Graph with_scans_in_blocks(const ir::Graph& graph, const tile::Target& targe
     return n.op->kind == OpClass::scan && n.type.shape[static_cast<int>(n.attrs.integer("axis"))] > most(n);
   };
   return replace_nodes(graph, is_long, [&](const ir::Node& n, Value x) {
-    return in_blocks(*n.op, x, n.attrs.integer("axis"), {most(n), target.shares_tiles(), 2 * target.units});
+    return in_blocks(*n.op, x, n.attrs.integer("axis"), {most(n), target.shares_tiles() ? 2 * target.units : kManyBlocks});
   });
 }
 

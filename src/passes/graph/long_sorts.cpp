@@ -18,17 +18,6 @@ namespace {
 using ir::OpClass;
 using ir::Value;
 
-// Elements of one argsort. Threads that share a tile sort it in shared memory. A program of one thread walks
-// memory by digits of the keys, which takes less time than a round of merging: its runs are as long as tile
-// IR allows.
-Index longest(const tile::Target& target, const ir::Type& key) {
-  constexpr Index kSharedRun =
-      4096;  // chosen: keys and places of 4 bytes take 32 KB, of which every device has more
-  if (!target.shares_tiles()) return tile::kMaxTileElements;
-  if (target.row_bytes == 0) return kSharedRun;  // kernels for rows of any length (tensor/size_family.cpp)
-  return std::min(kSharedRun, target.held_elements(static_cast<Index>(size_bytes(key.dtype))));
-}
-
 // Whether b stands before a though a's run is the first: equal elements keep their order.
 Value comes_first(Value b, Value a, Order order) {
   if (order == Order::descending) std::swap(a, b);
@@ -99,13 +88,23 @@ Value in_runs(Value x, Index axis, Order order, Index most) {
 
 }  // namespace
 
+// Threads that share a tile sort it in shared memory. A program of one thread walks memory by digits of the
+// keys, which takes less time than a round of merging: its runs are as long as tile IR allows.
+Index longest_sort(const tile::Target& target, DType key) {
+  constexpr Index kSharedRun =
+      4096;  // chosen: keys and places of 4 bytes take 32 KB, of which every device has more
+  if (!target.shares_tiles()) return tile::kMaxTileElements;
+  if (target.row_bytes == 0) return kSharedRun;  // kernels for rows of any length (tensor/size_family.cpp)
+  return std::min(kSharedRun, target.held_elements(static_cast<Index>(size_bytes(key))));
+}
+
 ir::Graph with_sorts_in_runs(const ir::Graph& graph, const tile::Target& target) {
   const auto is_long = [&](const ir::Node& n) {
     return n.op->kind == OpClass::argsort && n.type.shape[static_cast<int>(n.attrs.integer("axis"))] >
-                                                 longest(target, graph.type(n.operands[0]));
+                                                 longest_sort(target, graph.type(n.operands[0]).dtype);
   };
   return replace_nodes(graph, is_long, [&](const ir::Node& n, Value x) {
-    return in_runs(x, n.attrs.integer("axis"), ops::order_attr(n.attrs), longest(target, x.type()));
+    return in_runs(x, n.attrs.integer("axis"), ops::order_attr(n.attrs), longest_sort(target, x.dtype()));
   });
 }
 

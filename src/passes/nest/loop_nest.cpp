@@ -159,6 +159,19 @@ bool LoopNest::stores_along_reduced() const {
                      [&](const ProgramOutput& o) { return is_stored_along_reduced(o); });
 }
 
+bool LoopNest::carries_scans() const {
+  bool any = false;
+  for (const Expr& e : exprs) {
+    if (e.kind == Expr::Kind::argsort) return false;
+    any = any || e.kind == Expr::Kind::scan;
+    if (e.kind != Expr::Kind::reduce) continue;
+    const std::vector<bool> parts = made_of(e.operands);
+    for (std::size_t s = 0; s < exprs.size(); ++s)
+      if (parts[s] && exprs[s].kind == Expr::Kind::scan) return false;
+  }
+  return any;
+}
+
 namespace {
 
 bool needs_one_reduced_loop(const LoopNest& nest) {

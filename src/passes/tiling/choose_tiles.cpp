@@ -207,10 +207,12 @@ class Chooser {
     return t;
   }
 
-  // f32 bytes per element that a program keeps of a row: one value, computed in f32. A scan is never cut
-  // (graph/long_scans.h), nor is a sort (graph/long_sorts.h): the row is taken whole, if no device could.
+  // f32 bytes per element that a program keeps of a row: one value, computed in f32. A sort is never cut
+  // (graph/long_sorts.h): the row is taken whole, if no device could. Nor is a scan (graph/long_scans.h), but
+  // where one thread walks rows of any length block by block (emit/emit_stores.cpp).
   bool fits(Index elements) const {
-    return takes_rows() ? elements <= tile::kMaxTileElements : elements * 4 <= target_.row_bytes;
+    const bool walks = target_.row_bytes == 0 && !target_.shares_tiles() && nest_.carries_scans();
+    return takes_rows() && !walks ? elements <= tile::kMaxTileElements : elements * 4 <= target_.row_bytes;
   }
 
   bool takes_rows() const {

@@ -7,6 +7,7 @@
 
 #include "pairs/pairs.h"
 #include "tw/bench/bench_input.h"
+#include "tw/command/command_tree.h"
 #include "tw/command/commands.h"
 #include "tw/command/number_checks.h"
 
@@ -78,6 +79,7 @@ void add_run(CLI::App& bench) {
   sub->add_option("--set", in->settings,
                   "key=value[,value]: change a knob of every pair that has it; pair.key=value of one pair, "
                   "which holds over the other")
+      ->type_name(kSettingKind)
       ->take_all();
   sub->add_option("--seed", in->seed, "Seed of the random inputs");
   sub->add_option("--budget", in->budget_s, "Seconds of timing for each workload (default 3; quick: 1)")

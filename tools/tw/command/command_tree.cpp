@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "pairs/pairs.h"
 #include "runtime/device_name.h"
 #include "sweep/families.h"
@@ -41,6 +43,28 @@ std::vector<std::string> words_of_kind(const std::string& kind) {
   return words;
 }
 
+// "dtype=f32": what a knob may be, or where every value of its type will do those that it is measured with.
+std::vector<std::string> settings_of(const lab::Pair& pair) {
+  std::vector<std::string> words;
+  for (const lab::Knob& knob : pair.knobs) {
+    std::vector<lab::KnobValue> values = knob.choices;
+    if (values.empty()) values = knob.values;
+    if (knob.choices.empty()) values.insert(values.end(), knob.cuda_values.begin(), knob.cuda_values.end());
+    for (const lab::KnobValue& value : values) {
+      std::string word = fmt::format("{}={}", knob.name, lab::to_string(value));
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(std::move(word));
+    }
+  }
+  return words;
+}
+
+std::vector<CommandValue::Beside> words_beside(const std::string& kind) {
+  std::vector<CommandValue::Beside> all;
+  if (kind == kSettingKind)
+    for (const lab::Pair& pair : lab::all_pairs()) all.push_back({pair.name, settings_of(pair)});
+  return all;
+}
+
 // "TEXT:{auto,measure,none}": what CLI::IsMember lets pass stands in braces.
 CommandValue value_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return {};
@@ -49,6 +73,7 @@ CommandValue value_of(const CLI::Option& option) {
   CommandValue value{type.substr(0, type.find(':')), {}};
   if (open == std::string::npos || close == std::string::npos) {
     value.words = words_of_kind(value.kind);
+    value.beside = words_beside(value.kind);
   } else {
     value.words = CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
   }
@@ -83,11 +108,6 @@ void collect(const Command& command, std::vector<const Command*>& all) {
 }
 
 }  // namespace
-
-bool operator==(const CommandOption& a, const CommandOption& b) {
-  return a.names == b.names && a.value.kind == b.value.kind && a.value.words == b.value.words &&
-         a.about == b.about && a.required == b.required;
-}
 
 std::string type_of_words(const std::string& kind, std::span<const std::string_view> words) {
   return fmt::format("{}:{{{}}}", kind, fmt::join(words, ","));

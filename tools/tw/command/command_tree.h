@@ -18,6 +18,14 @@ namespace tilewright::tw {
 struct CommandValue {
   std::string kind;
   std::vector<std::string> words;  // what it may be, or (with files) begin with; empty: not known
+  // Where another word of the line decides what it may be: that word, and what is open with it.
+  struct Beside {
+    std::string word;
+    std::vector<std::string> words;
+    friend bool operator==(const Beside&, const Beside&) = default;
+  };
+  std::vector<Beside> beside = {};
+  friend bool operator==(const CommandValue&, const CommandValue&) = default;
 };
 
 struct CommandOption {
@@ -25,7 +33,7 @@ struct CommandOption {
   CommandValue value;
   std::string about;
   bool required = false;
-  friend bool operator==(const CommandOption&, const CommandOption&);
+  friend bool operator==(const CommandOption&, const CommandOption&) = default;
 };
 
 struct Command {
@@ -35,6 +43,9 @@ struct Command {
   std::vector<CommandOption> options, positionals;
   std::vector<Command> subcommands;
 };
+
+// The type name of an option that changes a knob of the pair that the line names.
+inline constexpr const char* kSettingKind = "KEY=VALUE";
 
 // The type name, for CLI11, of a value that is one of these words, or is made of them: "RECIPE:{char,gpt2}".
 std::string type_of_words(const std::string& kind, std::span<const std::string_view> words);

@@ -88,33 +88,60 @@ std::vector<std::string> places(const Command& command) {
 }
 
 // Calls `each` with a pattern of the subcommand and the option before the cursor, "'tw bench run
-// --ceilings'", and the values of that option: "*' --cache'" where it takes the same wherever it is.
+// --ceilings'", and the value of that option: "*' --cache'" where it takes the same wherever it is.
 template <class F>
 void for_values(const Command& root, F&& each) {
   struct Taken {
     std::string path;
-    std::vector<std::string> words;
+    CommandValue value;
   };
   std::map<std::string, std::vector<Taken>> by_name;
   for (const Command* command : all_commands(root))
     for (const CommandOption& option : command->options)
       for (const std::string& name : option.names)
-        if (!option.value.kind.empty()) by_name[name].push_back({command->path, option.value.words});
+        if (!option.value.kind.empty()) by_name[name].push_back({command->path, option.value});
   for (const auto& [name, taken] : by_name) {
-    const bool same = std::all_of(taken.begin(), taken.end(),
-                                  [&](const Taken& t) { return t.words == taken.front().words; });
-    if (same) each("*" + shell_word(" " + name), taken.front().words);
+    const CommandValue& first = taken.front().value;
+    const bool same = std::all_of(taken.begin(), taken.end(), [&](const Taken& t) {
+      return t.value.words == first.words && t.value.beside == first.beside;
+    });
+    if (same) each("*" + shell_word(" " + name), first);
     for (const Taken& t : taken)
-      if (!same) each(shell_word(t.path + " " + name), t.words);
+      if (!same) each(shell_word(t.path + " " + name), t.value);
   }
+}
+
+// What a script does for a value: `offer` makes words of a known list, "case" asks for the word beside which
+// they hold.
+template <class F>
+std::string offered(const CommandValue& value, std::string_view form, F&& offer) {
+  if (value.beside.empty()) return offer(value.words);
+  Cases cases;
+  for (const CommandValue::Beside& beside : value.beside)
+    cases.add(shell_word(beside.word), offer(beside.words));
+  return fmt::format("case $beside in {}esac", cases.text(form, " | "));
+}
+
+// Words beside which others hold, wherever they are.
+std::string words_beside(const Command& root, std::string_view between) {
+  std::vector<std::string> words;
+  for (const Command* command : all_commands(root))
+    for (const CommandOption& option : command->options)
+      for (const CommandValue::Beside& beside : option.value.beside)
+        if (std::find(words.begin(), words.end(), shell_word(beside.word)) == words.end())
+          words.push_back(shell_word(beside.word));
+  return fmt::format("{}", fmt::join(words, between));
 }
 
 }  // namespace
 
 std::string bash_completion(const Command& root) {
   Cases values, options, words;
-  for_values(root, [&](const std::string& at, const std::vector<std::string>& known) {
-    values.add(at, "words=" + shell_word(words_text(known)));
+  const auto offer = [](const std::vector<std::string>& known) {
+    return "words=" + shell_word(words_text(known));
+  };
+  for_values(root, [&](const std::string& at, const CommandValue& value) {
+    values.add(at, offered(value, "{}) {} ;; ", offer));
   });
   for (const Command* command : all_commands(root)) {
     options.add(shell_word(command->path), "words=" + shell_word(words_text(option_names(*command))));
@@ -125,12 +152,15 @@ std::string bash_completion(const Command& root) {
       R"bash(# Completion of tw for bash, made by `tw completion bash`: to be sourced, or kept in
 # ~/.local/share/bash-completion/completions/tw.
 _tw() {{
-  local line=${{COMP_LINE:0:COMP_POINT}} command=tw previous= words= word before
+  local line=${{COMP_LINE:0:COMP_POINT}} command=tw previous= beside= words= word before
   local current=${{line##*[[:space:]]}}
   read -ra before <<<"${{line%"$current"}}"
   for word in "${{before[@]:1}}"; do
     case "$command $word" in
       {}) command+=" $word" ;;
+    esac
+    case $word in
+      {}) beside=$word ;;
     esac
     previous=$word
   done
@@ -156,8 +186,8 @@ _tw() {{
 }}
 complete -o default -F _tw tw
 )bash",
-      paths_below(root, " | "), values.text(kCase, " | "), options.text(kCase, " | "),
-      words.text(kCase, " | "));
+      paths_below(root, " | "), words_beside(root, " | "), values.text(kCase, " | "),
+      options.text(kCase, " | "), words.text(kCase, " | "));
 }
 
 namespace {
@@ -173,9 +203,11 @@ std::string described(const std::string& name, const std::string& about) {
 
 std::string zsh_completion(const Command& root) {
   Cases values, options, subcommands, words;
-  for_values(root, [&](const std::string& at, const std::vector<std::string>& known) {
-    values.add(at,
-               known.empty() ? "_files; return" : fmt::format("compadd -- {}; return", words_text(known)));
+  const auto offer = [](const std::vector<std::string>& known) {
+    return known.empty() ? "_files; return" : fmt::format("compadd -- {}; return", words_text(known));
+  };
+  for_values(root, [&](const std::string& at, const CommandValue& value) {
+    values.add(at, offered(value, "({}) {} ;; ", offer));
   });
   for (const Command* command : all_commands(root)) {
     std::vector<std::string> names, below;
@@ -196,11 +228,14 @@ std::string zsh_completion(const Command& root) {
       R"zsh(#compdef tw
 # Completion of tw for zsh, made by `tw completion zsh`: kept as _tw in a folder of $fpath.
 _tw() {{
-  local command=tw previous= word
+  local command=tw previous= beside= word
   local -a options subcommands
   for word in ${{words[2,CURRENT-1]}}; do
     case "$command $word" in
       ({}) command+=" $word" ;;
+    esac
+    case $word in
+      ({}) beside=$word ;;
     esac
     previous=$word
   done
@@ -228,8 +263,8 @@ else
   compdef _tw tw
 fi
 )zsh",
-      paths_below(root, " | "), values.text(kCase, " | "), options.text(kCase, " | "),
-      subcommands.text(kCase, " | "), words.text(kCase, " | "));
+      paths_below(root, " | "), words_beside(root, " | "), values.text(kCase, " | "),
+      options.text(kCase, " | "), subcommands.text(kCase, " | "), words.text(kCase, " | "));
 }
 
 std::string fish_completion(const Command& root) {
@@ -245,6 +280,10 @@ std::string fish_completion(const Command& root) {
       if (!option.value.kind.empty()) line += " -r";
       if (!option.value.words.empty()) line += " -a " + fish_word(words_text(option.value.words));
       lines.add(at(*command), line + " -d " + fish_word(option.about));
+      for (const CommandValue::Beside& beside : option.value.beside)
+        lines.add(at(*command),
+                  fmt::format(" -n \"contains -- {} (commandline -opc)\"{} -f -a {}", beside.word, line,
+                              fish_word(words_text(beside.words))));
     }
     for (const Command& sub : command->subcommands)
       lines.add(at(*command), fmt::format(" -f -a {} -d {}", sub.name, fish_word(sub.about)));

@@ -130,6 +130,9 @@ TEST(Completion, OfBashKnowsValuesAndWhereTheLineIs) {
       {"tw bench run quick --device cuda:", {"0"}},  // readline keeps what stands before the colon
       {"tw explain --stage s", {"source"}},
       {"tw explain softmax --time bench --st", {"--stage"}},
+      {"tw explain gemm_fp8 --set dtype=", {"f8e4m3", "f8e5m2"}},
+      {"tw bench run --device cpu gemm_fp8 --set sca", {"scaling=tensor", "scaling=row", "scaling=block"}},
+      {"tw explain nosuch.tw --set ", {}},
       {"tw completion ", {"bash", "fish", "zsh"}},
       {"tw train ", {"bytes", "char", "gpt2", "report"}},
       {"tw train char --precision ", {"bf16", "f16", "f32", "fp8", "fp8-block", "tf32"}},

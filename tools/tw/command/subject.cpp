@@ -21,6 +21,7 @@
 #include "tensor/explain.h"
 #include "tw/command/arguments.h"
 #include "tw/command/byte_size.h"
+#include "tw/command/command_tree.h"
 
 namespace tilewright::tw {
 
@@ -139,7 +140,7 @@ void add_subject_options(CLI::App& sub, SubjectInput& input) {
                  "A pair of `tw bench list`, a graph text file (.tw), or - for one on stdin")
       ->type_name("PAIR")
       ->required();
-  sub.add_option("--set", input.settings, "key=value: change a knob of the pair")->take_all();
+  sub.add_option("--set", input.settings, "Change a knob of the pair")->type_name(kSettingKind)->take_all();
   add_device_options(sub, input);
 }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/safe_file.h"
+#include "tw/command/command_tree.h"
 #include "tw/command/commands.h"
 #include "tw/command/number_checks.h"
 #include "tw/command/shell_word.h"
@@ -149,7 +150,9 @@ void add_kernel(CLI::App& app) {
   run->add_option("--of", in->subject.what,
                   "The pair or graph file it is an edit of (default: what the file says)")
       ->type_name("PAIR");
-  run->add_option("--set", in->subject.settings, "With --of: key=value, a knob of the pair")->take_all();
+  run->add_option("--set", in->subject.settings, "With --of: a knob of the pair")
+      ->type_name(kSettingKind)
+      ->take_all();
   run->add_option("--kernel", in->kernel, "With --of: number or name of the kernel");
   run->add_option("--scalar", in->scalars, "Argument of a kernel of your own: name=value")->take_all();
   run->add_option("--budget", in->budget_s, "Seconds of timing (default 2)")->check(positive());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "pairs/pairs.h"
+#include "tw/command/command_tree.h"
 #include "tw/command/subject.h"
 #include "tw/roofline/roofline_input.h"
 
@@ -56,7 +57,9 @@ void add_programs(CLI::App& roofline) {
     sub->group("Compiled programs");
     in->subject.what = pair.name;
     add_answer_options(sub, in->options);
-    sub->add_option("--set", in->subject.settings, "key=value: change a knob of the pair")->take_all();
+    sub->add_option("--set", in->subject.settings, "Change a knob of the pair")
+        ->type_name(kSettingKind)
+        ->take_all();
     add_device_options(*sub, in->subject);
     sub->callback([in] { ask(*in); });
   }

@@ -79,14 +79,49 @@ TW_INLINE V div(V a, V b) {
     return a;
   }
 }
+// Lane by lane: the sign of a; x rem 0 = x for integers.
+template <class V>
+TW_INLINE V rem_lanes(V a, V b) {
+  for (int lane = 0; lane < TW_LANES; ++lane) a[lane] = rem_lane(Lane<V>(a[lane]), Lane<V>(b[lane]));
+  return a;
+}
+template <class V>
+TW_COLD void rem_of_far_lanes(V& a, const V& b) {
+  a = rem_lanes(a, b);
+}
+// The remainder of floats, which is a float, without a rounding. The rounded quotient of |a| >= |b|, cut to a
+// whole number q, is exact or one too large where it is below 2^digits: a whole number is never rounded away.
+// |a| - q |b| is then a multiple of b's last place between -|b| and |b|, which one fused step gives as it is,
+// and so is what |b| makes of a negative one. Of zero, infinity and NaN the same steps make what they should:
+// only larger quotients go lane by lane.
+template <class V>
+TW_INLINE V rem_of_floats(V a, V b, Lane<V> most) {
+  const V top = abs(a), by = abs(b), quotient = top / by;
+  if (__builtin_expect(any(le(V(most), quotient)), 0)) {
+    rem_of_far_lanes(a, b);
+    return a;
+  }
+  V rest;
+  if constexpr (sizeof(Lane<V>) == sizeof(f32))
+    rest = fma(-trunc(quotient), by, top);
+  else
+    rest = mad(-trunc(quotient), by, top);  // fused: see rem()
+  const V inside = select(lt(rest, V(0)), rest + by, rest);
+  return with_sign(select(lt(top, by), top, inside), a);
+}
 // The sign of a; x rem 0 = x for integers.
 template <class V>
 TW_INLINE V rem(V a, V b) {
   if constexpr (sizeof(V) == sizeof(Lane<V>)) {
     return rem_lane(a, b);
+  } else if constexpr (sizeof(Lane<V>) == sizeof(f32) && kIsFloat<Lane<V>>) {
+    return rem_of_floats(a, b, 0x1p24f);
+#ifdef __FMA__
+  } else if constexpr (kIsFloat<Lane<V>>) {
+    return rem_of_floats(a, b, 0x1p53);
+#endif
   } else {
-    for (int lane = 0; lane < TW_LANES; ++lane) a[lane] = rem_lane(Lane<V>(a[lane]), Lane<V>(b[lane]));
-    return a;
+    return rem_lanes(a, b);
   }
 }
 

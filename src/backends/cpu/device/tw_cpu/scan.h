@@ -39,7 +39,7 @@ TW_INLINE V prefix(V x, V identity) {
 }
 
 // `carry` is what came before and becomes what comes after. Lane 0 has nothing before it in the vector, so
-// what fills in must leave every value as it is: for max and min the value itself.
+// what fills in must leave every value as it is.
 template <class Combine, class V, class T>
 TW_INLINE V scan(V x, V identity, T& carry) {
   const V result = Combine::apply(prefix<Combine>(x, identity), V(carry));
@@ -61,15 +61,15 @@ template <class V, class T>
 TW_INLINE V scan_prod(V x, T& carry) {
   return scan<Multiply>(x, V(1), carry);
 }
-// The carry is an identity before the first vector, and no stronger than any value it has taken in
-// afterwards.
+// The extreme of a value and itself is that value: what fills in is the vector itself, and not the carry, for
+// which every step would wait.
 template <class V, class T>
 TW_INLINE V scan_max(V x, T& carry) {
-  return scan<Maximum>(x, V(carry), carry);
+  return scan<Maximum>(x, x, carry);
 }
 template <class V, class T>
 TW_INLINE V scan_min(V x, T& carry) {
-  return scan<Minimum>(x, V(carry), carry);
+  return scan<Minimum>(x, x, carry);
 }
 
 }  // namespace tw

@@ -1,6 +1,7 @@
-// Positions in the order of their elements: each line is copied out as pairs of a key and a position, which
-// are sorted digit by digit from the lowest one (H. Seward, 1954; D. Knuth, The Art of Computer Programming,
-// volume 3, 5.2.5). That keeps the order of equal keys and takes as many walks as a key has bytes.
+// Positions in the order of their elements. A short line's elements are told by how many stand before them (D.
+// Knuth, The Art of Computer Programming, volume 3, 5.2, algorithm C). A longer line is copied out as pairs of
+// a key and a position, which are sorted digit by digit from the lowest one (H. Seward, 1954; Knuth, 5.2.5).
+// That keeps the order of equal keys and takes as many walks as a key has bytes.
 #pragma once
 #include "tw_cpu/relayout.h"
 
@@ -26,25 +27,31 @@ struct Keyed {
   i32 position;
 };
 
+// As many elements as are sooner compared with one another, a vector at a time, than their digits counted.
 template <class Key>
-static void insertion_sort(Keyed<Key>* x, i64 n) {
-  for (i64 i = 1; i < n; ++i) {
-    const Keyed<Key> moved = x[i];
-    i64 at = i;
-    for (; at > 0 && moved.key < x[at - 1].key; --at) x[at] = x[at - 1];
-    x[at] = moved;
+inline constexpr i64 kMostRanked = TW_LANES == 4 ? 48 : (sizeof(Key) == 4 ? 12 : 6) * TW_LANES;
+
+// Of equal keys the first one stands first. Behind the last key there is room for a vector.
+template <class Key>
+static void positions_by_rank(const Key* keys, i64 n, i32* to, i64 step) {
+  for (i64 first = 0; first < n; first += TW_LANES) {
+    const i64 end = first + TW_LANES < n ? first + TW_LANES : n;
+    const vec<Key> own = load(keys + first);
+    vi32 rank = vi32(0);
+    for (i64 j = 0; j < first; ++j) rank -= le(vec<Key>(keys[j]), own);
+    for (i64 j = first; j < end; ++j) {
+      const vec<Key> other = vec<Key>(keys[j]);
+      rank -= lt(other, own) | (eq(other, own) & (iota() > vi32(i32(j - first))));
+    }
+    for (i64 j = end; j < n; ++j) rank -= lt(vec<Key>(keys[j]), own);
+    for (i64 i = first; i < end; ++i) to[i64(rank[i - first]) * step] = i32(i);
   }
 }
 
 // Sorts x with the help of `other`; returns whichever of the two holds the result.
 template <class Key>
 static Keyed<Key>* sort_by_key(Keyed<Key>* x, Keyed<Key>* other, i64 n) {
-  constexpr i64 kShort = 48;  // chosen: below it counting 256 digits costs more than it saves
   constexpr int kDigits = sizeof(Key);
-  if (n <= kShort) {
-    insertion_sort(x, n);
-    return x;
-  }
   u32 count[kDigits][256] = {};
   for (i64 i = 0; i < n; ++i)
     for (int d = 0; d < kDigits; ++d) ++count[d][x[i].key >> (8 * d) & 255];
@@ -73,12 +80,21 @@ struct Lines {
 template <bool Descending, class T>
 static void argsort(const T* from, const Lines& in, i32* to, const Lines& out, void* room) {
   using Key = decltype(sort_key(T()));
+  const auto key_at = [=](i64 line, i64 i) {
+    const Key key = sort_key(from[line * in.line_step + i * in.element_step]);
+    return Descending ? Key(~key) : key;
+  };
+  if (in.length <= kMostRanked<Key>) {
+    Key keys[kMostRanked<Key> + TW_LANES] = {};
+    for (i64 line = 0; line < in.count; ++line) {
+      for (i64 i = 0; i < in.length; ++i) keys[i] = key_at(line, i);
+      positions_by_rank(keys, in.length, to + line * out.line_step, out.element_step);
+    }
+    return;
+  }
   Keyed<Key>* const copy = (Keyed<Key>*)room;
   for (i64 line = 0; line < in.count; ++line) {
-    for (i64 i = 0; i < in.length; ++i) {
-      const Key key = sort_key(from[line * in.line_step + i * in.element_step]);
-      copy[i] = {Descending ? Key(~key) : key, i32(i)};
-    }
+    for (i64 i = 0; i < in.length; ++i) copy[i] = {key_at(line, i), i32(i)};
     const Keyed<Key>* sorted = sort_by_key(copy, copy + in.length, in.length);
     for (i64 i = 0; i < in.length; ++i) to[line * out.line_step + i * out.element_step] = sorted[i].position;
   }
