@@ -5,6 +5,7 @@
 #include "ops/rows.h"
 #include "passes/graph/long_sorts.h"
 #include "passes/graph/replace_nodes.h"
+#include "passes/nest/loop_nest.h"
 
 #include <algorithm>
 #include <bit>
@@ -45,6 +46,13 @@ Value taken_apart(Value x, Index axis, Index parts) {
   return ops::reshape(x, Shape(extents));
 }
 
+// What stands behind every element, of equal ones by its place.
+Value least_of(Value x) {
+  const tile::Number least = identity(tile::Monoid::max, x.dtype());
+  return is_float(x.dtype()) ? ops::constant(*x.graph, x.dtype(), {}, least.f)
+                             : ops::constant_int(*x.graph, x.dtype(), {}, least.i);
+}
+
 // i32 positions of the k largest, from the largest on.
 Value positions_of_largest(Value x, Index axis, Index k) {
   const Index length = x.shape()[static_cast<int>(axis)];
@@ -56,20 +64,21 @@ Value positions_of_largest(Value x, Index axis, Index k) {
       x.graph, x.graph->add(ops::kMax, {apart.id}, {{"axes", std::vector<Index>{axis + 1}}})};
   Value chosen = positions_of_largest(largest, axis, k);
   if (k > 1) chosen = ops::take_along(chosen, ops::sorting_positions(chosen, axis), axis);
+  // What lies behind the last whole block is one more, which ends beyond the row.
+  const bool ragged = whole < length;
+  if (ragged) chosen = ops::pad_axis(chosen, axis, 0, 1, static_cast<double>(blocks));
+  const Index taken = ragged ? k + 1 : k;
   std::vector<Index> extents = apart.shape().extents();
-  extents[static_cast<std::size_t>(axis)] = k;
+  extents[static_cast<std::size_t>(axis)] = taken;
   const Shape grid(extents);
   const Value inside = ops::cast(ops::iota(*x.graph, grid, axis + 1), DType::i32);
   extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(axis));
-  extents[static_cast<std::size_t>(axis)] = k * *block;
-  Value places = ops::reshape(
+  extents[static_cast<std::size_t>(axis)] = taken * *block;
+  const Value places = ops::reshape(
       ops::broadcast_to(ops::unsqueeze(chosen * *block, axis + 1), grid) + inside, Shape(extents));
-  if (whole < length) {
-    extents[static_cast<std::size_t>(axis)] = length - whole;
-    const Value rest = ops::cast(ops::iota(*x.graph, Shape(extents), axis), DType::i32) + whole;
-    places = ops::concat({places, rest}, axis);
-  }
-  const Value order = ops::sorting_positions(ops::take_along(x, places, axis), axis, Order::descending);
+  Value keys = ops::take_along(x, places, axis);
+  if (ragged) keys = ops::where(ops::lt(places, length), keys, least_of(x));
+  const Value order = ops::sorting_positions(keys, axis, Order::descending);
   return ops::take_along(places, without_end(order, axis, k), axis);
 }
 

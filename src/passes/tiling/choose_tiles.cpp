@@ -453,7 +453,7 @@ class Chooser {
 TileShape finished(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target,
                    TileShape shape) {
   if (nest.has_dots()) shape = split_k_b2b(graph, nest, target, shape);
-  shape.any_size = target.any_size && target.ends_anywhere && !nest.is_b2b();
+  shape.any_size = target.any_size && target.ends_anywhere;
   return shape;
 }
 

@@ -1,4 +1,5 @@
 // The problem a program's dots pose, put to the models of tiles.
+#include "passes/tiling/any_size_edge.h"
 #include "passes/tiling/dot_shapes.h"
 
 #include "passes/nest/dot_axes.h"
@@ -228,10 +229,13 @@ Index b2b_rows(const LoopNest& nest, const DotProblem& p, Index columns, const t
 std::vector<DotTiles> stream_tiles(const LoopNest& nest, const DotProblem& p, const tile::Target& target) {
   if (b2b_on_matrix_unit(nest, target)) return b2b_tiles(nest, dot_axes(nest), p, target);
   const tile::B2bBlocks& cuts = target.b2b_blocks;
-  if (is_deep(nest)) return {{std::min(cuts.edge, p.m), 1, std::min(cuts.edge, p.k)}};
-  if (nest.accumulates_scaled()) return {{std::min(cuts.edge, p.m), std::min(cuts.edge, p.n), 1}};
-  const Index depth = block_within_pages(nest, std::min(cuts.walked, p.k));
-  return {{std::min(b2b_rows(nest, p, depth, target), p.m), std::min(cuts.columns, p.n), depth}};
+  const auto edge = [&](Index extent, Index most) {
+    return target.any_size ? any_size_edge(target, extent, most) : std::min(most, extent);
+  };
+  if (is_deep(nest)) return {{edge(p.m, cuts.edge), 1, edge(p.k, cuts.edge)}};
+  if (nest.accumulates_scaled()) return {{edge(p.m, cuts.edge), edge(p.n, cuts.edge), 1}};
+  const Index depth = block_within_pages(nest, edge(p.k, cuts.walked));
+  return {{edge(p.m, b2b_rows(nest, p, depth, target)), edge(p.n, cuts.columns), depth}};
 }
 
 }  // namespace

@@ -27,9 +27,10 @@ struct Keyed {
   i32 position;
 };
 
-// As many elements as are sooner compared with one another, a vector at a time, than their digits counted.
+// As many elements as are sooner compared with one another, a vector at a time, than their digits counted
+// (docs/notes/2026-11-30-long-rows.md).
 template <class Key>
-inline constexpr i64 kMostRanked = TW_LANES == 4 ? 48 : (sizeof(Key) == 4 ? 12 : 6) * TW_LANES;
+inline constexpr i64 kMostRanked = TW_LANES * (sizeof(Key) == 1 ? 2 : sizeof(Key) == 4 ? 5 : 8);
 
 // Of equal keys the first one stands first. Behind the last key there is room for a vector.
 template <class Key>
