@@ -79,7 +79,7 @@ std::int64_t SizeFormulas::value(const Polynomial& p, std::span<const Index> siz
 std::int64_t SizeFormulas::Derived::from(std::int64_t u) const {
   switch (kind) {
     case Kind::blocks:
-      return product_of(times, ceil_div(u, block));
+      return product_of(times, ceil_div(u - start, block));
     case Kind::value:
       return bits_of(static_cast<double>(times) * static_cast<double>(u));
     case Kind::reciprocal:
@@ -149,8 +149,15 @@ class SizeFormulas::Search {
 
   // Formulas that give the number at each sample and are the same between them.
   Result<Derived> derived_of(std::size_t number) const {
+    Result<Derived> out = only_one(number, candidates(number));
+    if (out || out.error().kind == Failure::Kind::unsupported) return out;
+    return only_one(number, steps(number));
+  }
+
+  // A failure of kind not_found where none is right, unsupported where two are that differ.
+  Result<Derived> only_one(std::size_t number, const std::vector<Derived>& all) const {
     std::optional<Derived> out;
-    for (const Derived& d : candidates(number)) {
+    for (const Derived& d : all) {
       bool right = true;
       for (std::size_t s = 0; s < samples_.size() && right; ++s)
         right = d.from(bits(s, d.of)) == bits(s, number);
@@ -161,7 +168,7 @@ class SizeFormulas::Search {
     }
     if (!out)
       return failure(
-          Failure::Kind::unsupported,
+          Failure::Kind::not_found,
           fmt::format("a number in its program, such as an extent or a count of bytes, follows the "
                       "size by no rule that is known: it is {} at size {}, and {} at size {}",
                       bits(0, number), sizes_text(samples_.front()), bits(samples_.size() - 1, number),
@@ -182,8 +189,9 @@ class SizeFormulas::Search {
         // Powers of two do not change how a quotient is rounded.
         for (const std::int64_t times : {1, -1, 2, -2})
           for (const auto kind : {Derived::Kind::value, Derived::Kind::reciprocal}) {
-            out.push_back({kind, number, p.number, 1, times, dtype, dtype});
-            if (dtype != DType::f32) out.push_back({kind, number, p.number, 1, times, dtype, DType::f32});
+            out.push_back({kind, number, p.number, 1, times, 0, dtype, dtype});
+            if (dtype != DType::f32)
+              out.push_back({kind, number, p.number, 1, times, 0, dtype, DType::f32});
           }
         continue;
       }
@@ -193,6 +201,22 @@ class SizeFormulas::Search {
           out.push_back({Derived::Kind::blocks, number, p.number, block, bits(0, number) / blocks});
       }
     }
+    return out;
+  }
+
+  // Steps from a start within the first of them, of lengths that slices have.
+  std::vector<Derived> steps(std::size_t number) const {
+    constexpr std::int64_t kLongestStep = 16;
+    std::vector<Derived> out;
+    if (samples_[0].numbers[number].dtype != DType::i64) return out;
+    for (const Polynomial& p : formulas_.polynomials_)
+      for (std::int64_t block = 2; block <= kLongestStep; ++block)
+        for (std::int64_t start = 0; start < block; ++start) {
+          const std::int64_t blocks = ceil_div(bits(0, p.number) - start, block);
+          if (blocks > 0 && bits(0, number) % blocks == 0)
+            out.push_back({Derived::Kind::blocks, number, p.number, block, bits(0, number) / blocks,
+                           start});
+        }
     return out;
   }
 

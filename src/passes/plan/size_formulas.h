@@ -1,8 +1,8 @@
 // SizeFormulas: numbers of a program as functions of its sizes, found from the numbers at several sizes.
 //
 // A number is a polynomial of the sizes of degree two at most (extents, strides, offsets, elements), or made
-// of one: blocks that cover it (ceil(u / 64)), its value or its reciprocal as a float (a mean's), or twice
-// that, or less than 0 (its derivative's). Each formula gives what was lowered at every sample; where two
+// of one: blocks that cover it (ceil(u / 64)), steps that fit behind a start (ceil((u - 1) / 2), a slice's), its
+// value or its reciprocal as a float (a mean's), or twice that, or less than 0 (its derivative's). Each formula gives what was lowered at every sample; where two
 // that do so differ between the samples, there is none. Whether a formula that is found holds between them is
 // the caller's to see to (tensor/size_range.h).
 #pragma once
@@ -43,6 +43,7 @@ class SizeFormulas {
     Kind kind = Kind::blocks;
     std::size_t number = 0, of = 0;
     std::int64_t block = 1, times = 1;
+    std::int64_t start = 0;  // blocks: what of the number lies before the first
     DType dtype = DType::i64;
     DType rounded = DType::i64;  // what a float was of before it was one of `dtype`: f32, or `dtype`
     std::int64_t from(std::int64_t u) const;
