@@ -19,7 +19,8 @@ namespace {
 // Small integers, whose sums f32 holds exactly.
 TEST(LongScans, OfAnyLengthAreRight) {
   Context ctx;
-  for (const Shape& shape : {Shape{1100000}, Shape{70000, 64}, Shape{1050000, 3}}) {
+  for (const Shape& shape : {Shape{1100000}, Shape{70000, 64}, Shape{1050000, 3}, Shape{32769}, Shape{99991},
+                             Shape{40960, 2}, Shape{40961, 2}}) {
     SCOPED_TRACE(to_string(shape));
     const Index rows = shape[0], columns = shape.size() / rows;
     std::vector<float> x(static_cast<std::size_t>(shape.size()));
@@ -37,6 +38,70 @@ TEST(LongScans, OfAnyLengthAreRight) {
     for (const Index row : {Index{0}, Index{4096}, rows / 2, rows - 1})
       EXPECT_EQ(parts[static_cast<std::size_t>(row * columns)], static_cast<float>(rows - row)) << row;
   }
+}
+
+// A NaN is in every sum and every extreme from its place on, in whichever block that is.
+TEST(LongScans, PassNaNOnFromBlockToBlock) {
+  Context ctx;
+  constexpr Index kLength = 50021;
+  for (const Index place : {Index{0}, Index{15}, Index{4095}, Index{4096}, Index{30000}, kLength - 1}) {
+    std::vector<float> x(kLength, -1.f);
+    x[static_cast<std::size_t>(place)] = std::nanf("");
+    const Tensor t = ctx.from(x, {kLength});
+    for (const Tensor& scanned : {cumsum(t, 0), cummax(t, 0), cummin(t, 0), cumprod(t, 0)}) {
+      const std::vector<float> y = scanned.to_vector<float>();
+      const auto is_nan = [](float v) { return std::isnan(v); };
+      EXPECT_EQ(std::count_if(y.begin(), y.end(), is_nan), kLength - place);
+      EXPECT_EQ(std::find_if(y.begin(), y.end(), is_nan) - y.begin(), place);
+    }
+  }
+}
+
+// The bits of a running sum are those of its length, however many threads share it.
+TEST(LongScans, AreTheSameOnAnyNumberOfThreads) {
+  std::vector<std::vector<float>> sums;
+  for (const int threads : {1, 2, 3, 7}) {
+    Context ctx({.threads = threads, .seed = 5});
+    sums.push_back(cumsum(ctx.randn({300007}), 0).to_vector<float>());
+  }
+  for (const std::vector<float>& other : sums) EXPECT_EQ(other, sums.front());
+}
+
+// Rows of a size that is an argument are walked block by block, with what came before.
+TEST(LongScans, OfAnySizeCarryWhatCameBefore) {
+  Context ctx;
+  const auto scans = compile(
+      [](const Tensor& x) {
+        return std::vector<Tensor>{cumsum(x, 1), cummax(x, 1), cumprod(x, 1), cumsum(cumsum(x, 1), 1),
+                                   cumsum(x.to(DType::i32), 1)};
+      },
+      {.dynamic = {{.argument = 0, .axis = 1}}});
+  const auto columns = compile([](const Tensor& x) { return cumsum(x, 0); },
+                               {.dynamic = {{.argument = 0, .axis = 0}}});
+  for (const Index length : {300, 301, 511, 512, 513, 1000, 1025}) {
+    std::vector<float> x(static_cast<std::size_t>(3 * length));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = i * i % 7 < 3 ? -1.f : 1.f;
+    const Tensor t = ctx.from(x, {3, length});
+    const std::vector<Tensor> found = scans(t);
+    const std::vector<float> extremes = found[1].to_vector<float>(), products = found[2].to_vector<float>(),
+                             sums_of_sums = found[3].to_vector<float>();
+    for (Index row = 0; row < 3; ++row) {
+      float sum = 0, most = -2, product = 1, twice = 0;
+      for (Index i = 0; i < length; ++i) {
+        const auto at = static_cast<std::size_t>(row * length + i);
+        sum += x[at], most = std::max(most, x[at]), product *= x[at], twice += sum;
+        x[at] = sum;
+        ASSERT_EQ(extremes[at], most) << length << ", " << i;
+        ASSERT_EQ(products[at], product) << length << ", " << i;
+        ASSERT_EQ(sums_of_sums[at], twice) << length << ", " << i;
+      }
+    }
+    EXPECT_EQ(found[0].to_vector<float>(), x) << length;
+    EXPECT_EQ(found[4].to(DType::f32).to_vector<float>(), x) << length;
+    EXPECT_EQ(columns(t.T()).T().to_vector<float>(), x) << length;
+  }
+  EXPECT_LE(scans.report().size(), 2U) << scans.explain();
+  EXPECT_LE(columns.report().size(), 2U) << columns.explain();
 }
 
 // Kernels for rows of any length keep none of them whole: their scans are cut all the same.

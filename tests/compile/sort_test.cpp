@@ -2,6 +2,7 @@
 // others; gradients; sizes that change.
 #include <tilewright/tilewright.hpp>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -112,6 +113,61 @@ TEST_P(Sorting, TakesEveryLengthAndAxis) {
   }
   for (const Shape& shape : {Shape{5, 7, 9}, Shape{300, 3, 2}, Shape{2, 0, 3}})
     for (Index axis = 0; axis < 3; ++axis) expect_sorted(ctx_, DType::f64, shape, axis);
+}
+
+// The k largest of every line, as a sort would have them: rows of which some blocks alone are sorted, and
+// rows too short for that.
+void expect_largest(Context& ctx, DType dtype, const Shape& shape, Index axis, Index k) {
+  SCOPED_TRACE(fmt::format("{} of {}, {} along axis {}", to_string(shape), name(dtype), k, axis));
+  const Tensor x = ctx.from(numbers(dtype, static_cast<std::size_t>(shape.size())), shape, dtype);
+  const std::vector<double> stored = x.to_vector<double>();
+  const auto [values, places] = topk(x, k, axis);
+  const std::vector<double> v = values.to_vector<double>();
+  const Positions p = places.to_vector<std::int64_t>();
+  const Index length = shape[static_cast<int>(axis)];
+  Index inner = 1;
+  for (int i = static_cast<int>(axis) + 1; i < shape.rank(); ++i) inner *= shape[i];
+  int wrong = 0;
+  for (Index line = 0; line < shape.size() / length; ++line) {
+    const auto index = [&](Index of, Index i) {
+      return static_cast<std::size_t>((line / inner * of + i) * inner + line % inner);
+    };
+    std::vector<double> row;
+    row.reserve(static_cast<std::size_t>(length));
+    for (Index i = 0; i < length; ++i) row.push_back(stored[index(length, i)]);
+    const Positions wanted = sorted_positions(row, Order::descending);
+    for (Index i = 0; i < k; ++i) {
+      const auto at = static_cast<std::size_t>(wanted[static_cast<std::size_t>(i)]);
+      const std::size_t here = index(k, i);
+      wrong += p[here] != static_cast<std::int64_t>(at) || !same(v[here], row[at]) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(Sorting, FindsTheLargestOfLongRows) {
+  for (const DType dtype : kTypes) expect_largest(ctx_, dtype, {9, 2001}, 1, 5);
+  // Blocks that divide the row, that leave an element, or all but one; rows of blocks of blocks.
+  for (const Index length : {16384, 16385, 20479, 70001})
+    for (const Index k : {1, 3, 50}) expect_largest(ctx_, DType::f32, {length}, 0, k);
+  expect_largest(ctx_, DType::f32, {3, 4000, 5}, 1, 4);
+  expect_largest(ctx_, DType::i32, {2, 30000}, 1, 9000);  // too many: all is sorted
+  expect_largest(ctx_, DType::f32, {1, 30000}, 1, 0);
+}
+
+// Where nearly all elements are equal, or below what stands for nothing, places alone decide.
+TEST_P(Sorting, FindsTheFirstOfEqualElements) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  constexpr Index kLength = 20011;
+  for (const double fill : {-kInf, 0.0, std::nan("")})
+    for (const Index other : {Index{0}, Index{7777}, kLength - 1}) {
+      std::vector<double> x(kLength, fill);
+      x[static_cast<std::size_t>(other)] = 1;
+      const Positions wanted = sorted_positions(x, Order::descending);
+      const Positions found =
+          topk(ctx_.from(x, {kLength}, DType::f32), 6).second.to_vector<std::int64_t>();
+      EXPECT_EQ(found, Positions(wanted.begin(), wanted.begin() + 6)) << fill << " " << other;
+    }
 }
 
 // A program that draws among the most likely tokens: the k largest, until they are as likely as p together.

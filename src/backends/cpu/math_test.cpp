@@ -124,5 +124,80 @@ TEST_P(MathTest, IsWithinItsBoundOverTheWholeRange) {
 INSTANTIATE_TEST_SUITE_P(Functions, MathTest, ::testing::ValuesIn(kCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Dividends and divisors: any bits; products of both kinds of numbers and their neighbours, whose quotients
+// are whole or next to it; quotients next to what goes lane by lane; and what is no ordinary number.
+template <class T, class Bits>
+std::vector<std::pair<T, T>> dividends() {
+  std::vector<std::pair<T, T>> out;
+  std::uint64_t state = 17;
+  const auto draw = [&] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return state ^ state >> 29;
+  };
+  const auto step = [](T x, int ulps) {
+    return std::bit_cast<T>(static_cast<Bits>(std::bit_cast<Bits>(x) + static_cast<Bits>(ulps)));
+  };
+  constexpr int kDigits = std::numeric_limits<T>::digits;
+  for (int i = 0; i < 200'000; ++i) {
+    out.emplace_back(std::bit_cast<T>(static_cast<Bits>(draw())),
+                     std::bit_cast<T>(static_cast<Bits>(draw())));
+    const T by = step(static_cast<T>(0.7), static_cast<int>(draw() % 1000000));
+    const T whole = static_cast<T>(draw() >> (64 - 1 - draw() % (kDigits + 3)));
+    const int ulps = static_cast<int>(draw() % 5) - 2;
+    out.emplace_back(step(whole * by, ulps) * (draw() % 2 == 0 ? 1 : -1), draw() % 2 == 0 ? by : -by);
+  }
+  using Limits = std::numeric_limits<T>;
+  const T specials[] = {0,
+                        1,
+                        T(0.7),
+                        3,
+                        Limits::min(),
+                        Limits::max(),
+                        Limits::denorm_min(),
+                        Limits::infinity(),
+                        Limits::quiet_NaN(),
+                        std::ldexp(T(1), kDigits),
+                        std::ldexp(T(1), kDigits + 1)};
+  for (const T a : specials)
+    for (const T b : specials)
+      for (const int signs : {0, 1, 2, 3}) out.emplace_back(signs & 1 ? -a : a, signs & 2 ? -b : b);
+  while (out.size() % 64 != 0) out.emplace_back(T(1), T(1));
+  return out;
+}
+
+template <class T, class Bits>
+void expect_remainders(const char* type) {
+  const std::vector<std::pair<T, T>> operands = dividends<T, Bits>();
+  std::vector<T> a, b;
+  for (const auto& [x, y] : operands) a.push_back(x), b.push_back(y);
+  const std::string text = fmt::format(
+      "#include \"tw_cpu/elementwise.h\"\n#include \"tw_cpu/memory.h\"\n"
+      "extern \"C\" void run(const {0}* a, const {0}* b, {0}* y, long n) {{\n"
+      "  for (long i = 0; i < n; i += TW_LANES) tw::store(y + i, tw::rem(tw::load(a + i), tw::load(b + "
+      "i)));\n}}\n",
+      type);
+  for (const Isa isa : testing::runnable_isas()) {
+    const auto kernel =
+        testing::build<void(const T*, const T*, T*, long)>(text, "run", testing::options_for(isa));
+    std::vector<T> y(a.size());
+    kernel.function(a.data(), b.data(), y.data(), static_cast<long>(y.size()));
+    int wrong = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const T exact = std::fmod(a[i], b[i]);
+      const bool same =
+          std::isnan(exact) ? std::isnan(y[i]) : std::bit_cast<Bits>(exact) == std::bit_cast<Bits>(y[i]);
+      if (!same && ++wrong < 4)
+        ADD_FAILURE() << name(isa)
+                      << fmt::format(": {:a} rem {:a} is {:a}, exactly {:a}", a[i], b[i], y[i], exact);
+    }
+    EXPECT_EQ(wrong, 0) << name(isa);
+  }
+}
+
+TEST(Remainders, OfFloatsAreExactToTheBit) {
+  expect_remainders<float, std::uint32_t>("float");
+  expect_remainders<double, std::uint64_t>("double");
+}
+
 }  // namespace
 }  // namespace tilewright::cpu

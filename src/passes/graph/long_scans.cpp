@@ -46,10 +46,13 @@ Value scan(const ir::Op& op, Value x, Index axis) {
   return {x.graph, x.graph->add(op, {x.id}, {{"axis", axis}})};
 }
 
-// The most elements of a scan in one program, and how many blocks keep all units busy.
+// The most elements of a scan in one program, and how many blocks keep all units busy. Whether what a block
+// comes to is its scan's last element, which has the same bits under every schedule, and so on any number of
+// threads; a sum by itself is added up as the schedule says, which is chosen for the threads.
 struct Limits {
   Index most = 0;
   Index busy = 0;
+  bool totals_by_scan = false;
 };
 
 Value in_blocks(const ir::Op& op, Value x, Index axis, const Limits& limits);
@@ -82,6 +85,19 @@ std::optional<Index> whole_block(Index length, const Limits& limits) {
   return best;
 }
 
+Value reduced(const ir::Op& op, Value x, Index axis) {
+  return {x.graph, x.graph->add(op, {x.id}, {{"axes", std::vector<Index>{axis}}})};
+}
+
+// The last element of each row's scan, picked by a sum of which all other terms are 0. The unit axis makes it
+// another node than the scan that is the result: that one would be stored for both.
+Value last_of_scans(const ir::Op& op, Value x, Index axis) {
+  const Value scans = scan(op, ops::unsqueeze(x, axis), axis + 1);
+  const Value is_last =
+      ops::eq(ops::iota(*x.graph, scans.shape(), axis + 1), x.shape()[static_cast<int>(axis)] - 1);
+  return ops::squeeze(reduced(ops::kSum, ops::where(is_last, scans, 0.0), axis + 1), axis);
+}
+
 // Blocks of equal length, which are read twice and written once: what each comes to, what comes before each,
 // and the scan of each from there.
 Value from_totals(const ir::Op& op, Value x, Index axis, Index block, const Limits& limits) {
@@ -92,8 +108,9 @@ Value from_totals(const ir::Op& op, Value x, Index axis, Index block, const Limi
   extents[static_cast<std::size_t>(at)] = blocks;
   extents.insert(extents.begin() + at + 1, block);
   const Value whole = ops::cast(ops::reshape(x, Shape(extents)), dtype);
-  const Value totals = {x.graph,
-                        x.graph->add(reduction(op), {whole.id}, {{"axes", std::vector<Index>{axis + 1}}})};
+  const bool exact = &op == &ops::kCummax || &op == &ops::kCummin || !is_float(dtype);
+  const Value totals = limits.totals_by_scan && !exact ? last_of_scans(op, whole, axis + 1)
+                                                       : reduced(reduction(op), whole, axis + 1);
   const Value before =
       in_blocks(op, ops::slice_axis(ops::cast(totals, dtype), axis, {0, blocks - 1}), axis, limits);
   // Ahead of the first block stands what changes nothing: of extremes, the first element itself.
@@ -124,7 +141,9 @@ ir::Graph with_scans_in_blocks(const ir::Graph& graph, const tile::Target& targe
     return n.op->kind == OpClass::scan && n.type.shape[static_cast<int>(n.attrs.integer("axis"))] > most(n);
   };
   return replace_nodes(graph, is_long, [&](const ir::Node& n, Value x) {
-    return in_blocks(*n.op, x, n.attrs.integer("axis"), {most(n), target.shares_tiles() ? 2 * target.units : kManyBlocks});
+    const bool shares = target.shares_tiles();
+    return in_blocks(*n.op, x, n.attrs.integer("axis"),
+                     {most(n), shares ? 2 * target.units : kManyBlocks, !shares});
   });
 }
 

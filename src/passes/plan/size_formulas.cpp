@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -204,19 +205,27 @@ class SizeFormulas::Search {
     return out;
   }
 
-  // Steps from a start within the first of them, of lengths that slices have.
+  // Steps from a start on, of lengths that slices have: each sample says where the start may be.
   std::vector<Derived> steps(std::size_t number) const {
     constexpr std::int64_t kLongestStep = 16;
     std::vector<Derived> out;
     if (samples_[0].numbers[number].dtype != DType::i64) return out;
+    std::int64_t times = 0;  // two samples are one step apart
+    for (std::size_t s = 0; s < samples_.size(); ++s)
+      times = std::gcd(times, bits(s, number) - bits(0, number));
+    if (bits(0, number) % times != 0) return out;
     for (const Polynomial& p : formulas_.polynomials_)
-      for (std::int64_t block = 2; block <= kLongestStep; ++block)
-        for (std::int64_t start = 0; start < block; ++start) {
-          const std::int64_t blocks = ceil_div(bits(0, p.number) - start, block);
-          if (blocks > 0 && bits(0, number) % blocks == 0)
-            out.push_back({Derived::Kind::blocks, number, p.number, block, bits(0, number) / blocks,
-                           start});
+      for (std::int64_t step = 2; step <= kLongestStep; ++step) {
+        std::int64_t first = std::numeric_limits<std::int64_t>::min(),
+                     last = std::numeric_limits<std::int64_t>::max();
+        for (std::size_t s = 0; s < samples_.size(); ++s) {
+          const std::int64_t rest = sum_of(bits(s, p.number), -product_of(bits(s, number) / times, step));
+          first = std::max(first, rest);
+          last = std::min(last, sum_of(rest, step - 1));
         }
+        for (std::int64_t start = first; start <= last; ++start)
+          out.push_back({Derived::Kind::blocks, number, p.number, step, times, start});
+      }
     return out;
   }
 
