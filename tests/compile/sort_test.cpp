@@ -164,8 +164,7 @@ TEST_P(Sorting, FindsTheFirstOfEqualElements) {
       std::vector<double> x(kLength, fill);
       x[static_cast<std::size_t>(other)] = 1;
       const Positions wanted = sorted_positions(x, Order::descending);
-      const Positions found =
-          topk(ctx_.from(x, {kLength}, DType::f32), 6).second.to_vector<std::int64_t>();
+      const Positions found = topk(ctx_.from(x, {kLength}, DType::f32), 6).second.to_vector<std::int64_t>();
       EXPECT_EQ(found, Positions(wanted.begin(), wanted.begin() + 6)) << fill << " " << other;
     }
 }

@@ -20,7 +20,8 @@ using ir::OpClass;
 using ir::Value;
 
 constexpr Index kBlock = 4096;  // chosen: a million elements are 256 blocks
-constexpr Index kFewRows = 16, kManyBlocks = 128, kWorthTwoReads = 1 << 15;  // docs/notes/2026-11-30-long-rows.md
+constexpr Index kFewRows = 16, kManyBlocks = 128,
+                kWorthTwoReads = 1 << 15;  // docs/notes/2026-11-30-long-rows.md
 
 // Elements of one scan. Threads that share a tile keep it in the registers of one block: a row, or as many
 // columns as an access takes of what lies side by side. A program of one thread walks memory and is bounded

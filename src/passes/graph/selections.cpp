@@ -60,8 +60,8 @@ Value positions_of_largest(Value x, Index axis, Index k) {
   if (!block) return without_end(ops::sorting_positions(x, axis, Order::descending), axis, k);
   const Index blocks = length / *block, whole = blocks * *block;
   const Value apart = taken_apart(without_end(x, axis, whole), axis, blocks);
-  const Value largest = {
-      x.graph, x.graph->add(ops::kMax, {apart.id}, {{"axes", std::vector<Index>{axis + 1}}})};
+  const Value largest = {x.graph,
+                         x.graph->add(ops::kMax, {apart.id}, {{"axes", std::vector<Index>{axis + 1}}})};
   Value chosen = positions_of_largest(largest, axis, k);
   if (k > 1) chosen = ops::take_along(chosen, ops::sorting_positions(chosen, axis), axis);
   // What lies behind the last whole block is one more, which ends beyond the row.

@@ -133,8 +133,8 @@ struct LoopNest {
   // them, or its place does, as of a sum that is broadcast back over what was summed.
   bool is_stored_along_reduced(const ProgramOutput& output) const;
   bool stores_along_reduced() const;  // of any output
-  // Whether it scans, and what its scans need of the row's blocks before is one value each: nothing sorts, and
-  // no reduction waits for a scan.
+  // Whether it scans, and what its scans need of the row's blocks before is one value each: nothing sorts,
+  // and no reduction waits for a scan.
   bool carries_scans() const;
   std::vector<int> parallel_variables() const;
 };

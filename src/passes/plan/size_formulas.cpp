@@ -191,8 +191,7 @@ class SizeFormulas::Search {
         for (const std::int64_t times : {1, -1, 2, -2})
           for (const auto kind : {Derived::Kind::value, Derived::Kind::reciprocal}) {
             out.push_back({kind, number, p.number, 1, times, 0, dtype, dtype});
-            if (dtype != DType::f32)
-              out.push_back({kind, number, p.number, 1, times, 0, dtype, DType::f32});
+            if (dtype != DType::f32) out.push_back({kind, number, p.number, 1, times, 0, dtype, DType::f32});
           }
         continue;
       }

@@ -1,10 +1,10 @@
 // SizeFormulas: numbers of a program as functions of its sizes, found from the numbers at several sizes.
 //
 // A number is a polynomial of the sizes of degree two at most (extents, strides, offsets, elements), or made
-// of one: blocks that cover it (ceil(u / 64)), steps that fit behind a start (ceil((u - 1) / 2), a slice's), its
-// value or its reciprocal as a float (a mean's), or twice that, or less than 0 (its derivative's). Each formula gives what was lowered at every sample; where two
-// that do so differ between the samples, there is none. Whether a formula that is found holds between them is
-// the caller's to see to (tensor/size_range.h).
+// of one: blocks that cover it (ceil(u / 64)), steps that fit behind a start (ceil((u - 1) / 2), a slice's),
+// its value or its reciprocal as a float (a mean's), or twice that, or less than 0 (its derivative's). Each
+// formula gives what was lowered at every sample; where two that do so differ between the samples, there is
+// none. Whether a formula that is found holds between them is the caller's to see to (tensor/size_range.h).
 #pragma once
 
 #include "passes/plan/plan_numbers.h"

@@ -1,6 +1,6 @@
 // The problem a program's dots pose, put to the models of tiles.
-#include "passes/tiling/any_size_edge.h"
 #include "passes/tiling/dot_shapes.h"
+#include "passes/tiling/any_size_edge.h"
 
 #include "passes/nest/dot_axes.h"
 #include "passes/nest/epilogue_reductions.h"

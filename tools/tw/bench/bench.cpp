@@ -77,7 +77,7 @@ void add_run(CLI::App& bench) {
       ->type_name("WORK");
   sub->add_option("--device", in->device, "cpu, cuda:N or reference")->type_name("DEVICE");
   sub->add_option("--set", in->settings,
-                  "key=value[,value]: change a knob of every pair that has it; pair.key=value of one pair, "
+                  "A knob of every pair that has it, key=value[,value]; pair.key=value of one pair, "
                   "which holds over the other")
       ->type_name(kSettingKind)
       ->take_all();

@@ -207,7 +207,7 @@ std::string zsh_completion(const Command& root) {
     return known.empty() ? "_files; return" : fmt::format("compadd -- {}; return", words_text(known));
   };
   for_values(root, [&](const std::string& at, const CommandValue& value) {
-    values.add(at, offered(value, "({}) {} ;; ", offer));
+    values.add(at, offered(value, "({}) {} ;; ", offer) + (value.beside.empty() ? "" : "; return"));
   });
   for (const Command* command : all_commands(root)) {
     std::vector<std::string> names, below;
@@ -281,9 +281,8 @@ std::string fish_completion(const Command& root) {
       if (!option.value.words.empty()) line += " -a " + fish_word(words_text(option.value.words));
       lines.add(at(*command), line + " -d " + fish_word(option.about));
       for (const CommandValue::Beside& beside : option.value.beside)
-        lines.add(at(*command),
-                  fmt::format(" -n \"contains -- {} (commandline -opc)\"{} -f -a {}", beside.word, line,
-                              fish_word(words_text(beside.words))));
+        lines.add(at(*command), fmt::format(" -n \"contains -- {} (commandline -opc)\"{} -f -a {}",
+                                            beside.word, line, fish_word(words_text(beside.words))));
     }
     for (const Command& sub : command->subcommands)
       lines.add(at(*command), fmt::format(" -f -a {} -d {}", sub.name, fish_word(sub.about)));

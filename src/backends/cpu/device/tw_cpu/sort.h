@@ -1,7 +1,7 @@
-// Positions in the order of their elements. A short line's elements are told by how many stand before them (D.
-// Knuth, The Art of Computer Programming, volume 3, 5.2, algorithm C). A longer line is copied out as pairs of
-// a key and a position, which are sorted digit by digit from the lowest one (H. Seward, 1954; Knuth, 5.2.5).
-// That keeps the order of equal keys and takes as many walks as a key has bytes.
+// Positions in the order of their elements. A short line's elements are told by how many stand before them
+// (D. Knuth, The Art of Computer Programming, volume 3, 5.2, algorithm C). A longer line is copied out as
+// pairs of a key and a position, which are sorted digit by digit from the lowest one (H. Seward, 1954;
+// Knuth, 5.2.5). That keeps the order of equal keys and takes as many walks as a key has bytes.
 #pragma once
 #include "tw_cpu/relayout.h"
 
@@ -30,7 +30,9 @@ struct Keyed {
 // As many elements as are sooner compared with one another, a vector at a time, than their digits counted
 // (docs/notes/2026-11-30-long-rows.md).
 template <class Key>
-inline constexpr i64 kMostRanked = TW_LANES * (sizeof(Key) == 1 ? 2 : sizeof(Key) == 4 ? 5 : 8);
+inline constexpr i64 kMostRanked = TW_LANES * (sizeof(Key) == 1   ? 2
+                                               : sizeof(Key) == 4 ? 5
+                                                                  : 8);
 
 // Of equal keys the first one stands first. Behind the last key there is room for a vector.
 template <class Key>
