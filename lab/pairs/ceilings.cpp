@@ -49,7 +49,7 @@ std::optional<runtime::Probed> measure(runtime::Device& device, const CeilingEve
                                         .how = "measured before this run"});
   if (probed) return std::move(*probed);
   if (events.stop && events.stop()) return std::nullopt;
-  throw Error(probed.error().message);
+  throw Unavailable(probed.error().message);
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ void find_ceilings(LabDevice& device, CeilingSource source, const CeilingEvents&
   if (open->target().kind == tile::TargetKind::reference) return;
   const std::string cache = detail::cache_directory(*device.context);
   const auto stored = runtime::stored_ceilings(*open, cache);
-  if (!stored && stored.error().kind != Failure::Kind::not_found) throw Error(stored.error().message);
+  if (!stored && stored.error().kind != Failure::Kind::not_found) throw Unavailable(stored.error().message);
   const std::string path = stored ? runtime::ceilings_path(*open, cache) : "";
   SeenPtr seen;
   if (stored && source == CeilingSource::stored_or_measured) {

@@ -35,7 +35,7 @@ class FolderLock {
   FolderLock(const std::string& path, const Location& where)
       : folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (folder_ < 0)
-      throw Error(fmt::format("CheckpointFolder: {}: it cannot be opened: {}", path, std::strerror(errno)),
+      throw Unavailable(fmt::format("CheckpointFolder: {}: it cannot be opened: {}", path, std::strerror(errno)),
                   where);
     // File systems without locks have none to respect.
     if (::flock(folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -59,7 +59,7 @@ std::string made(const std::string& path, const Location& where) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error)
-    throw Error(fmt::format("CheckpointFolder: {}: it cannot be made: {}", path, error.message()), where);
+    throw Unavailable(fmt::format("CheckpointFolder: {}: it cannot be made: {}", path, error.message()), where);
   return path;
 }
 
@@ -112,7 +112,7 @@ struct CheckpointFolder::State {
     const Manifest next = with_entry(manifest, entry, options.keep_last);
     if (const Status written = write_safely((fs::path(path) / kManifestName).string(), to_text(next));
         !written)
-      throw Error("save_checkpoint: " + written.error().message, where);
+      throw Unavailable("save_checkpoint: " + written.error().message, where);
     manifest = next;
     remove_others();
   }

@@ -29,7 +29,7 @@ DeviceState& ContextState::device(const std::string& name) {
   if (own) how.stream = options.stream;
   auto opened =
       runtime::Device::open(full, how, options.library_directory, own ? options.allocator : nullptr);
-  if (!opened) throw Error(opened.error().message);
+  if (!opened) raise(opened.error(), opened.error().message);
   auto state = std::make_unique<DeviceState>(std::move(*opened), &cache);
   // A file that cannot be read is as good as none: rules of thumb stand in, and tw devices says what is
   // wrong.

@@ -388,7 +388,7 @@ std::vector<std::string> dump_stages(const SpecialisationReport& report, const s
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw Error(fmt::format("dump_stages: cannot make the folder {}: {}", folder, error.message()), where);
+    throw Unavailable(fmt::format("dump_stages: cannot make the folder {}: {}", folder, error.message()), where);
   std::vector<std::string> paths;
   const auto write = [&](const std::string& stem, std::string_view ending, const std::string& text) {
     std::string path = fmt::format("{}/{}{}", folder, stem, ending);
@@ -397,7 +397,7 @@ std::vector<std::string> dump_stages(const SpecialisationReport& report, const s
       path = fmt::format("{}/{}_{}{}", folder, stem, copy, ending);
     paths.push_back(path);
     if (Status written = write_safely(path, text, {.durable = false}); !written)
-      throw Error("dump_stages: " + written.error().message, where);
+      throw Unavailable("dump_stages: " + written.error().message, where);
   };
   for (const Stage stage : {Stage::graph, Stage::fused})
     write(std::string(name(stage)), ".tw", stage_text(report, stage));

@@ -193,6 +193,14 @@ void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& d
 
 std::string location_text(const Location& where);  // "model.cpp:41"
 
+// Throws another text as what the error is: OutOfMemory, Unavailable, or a mistake.
+template <class... Place>
+[[noreturn]] void throw_like(const Error& error, const std::string& text, const Place&... where) {
+  if (dynamic_cast<const OutOfMemory*>(&error)) throw OutOfMemory(text, where...);
+  if (dynamic_cast<const Unavailable*>(&error)) throw Unavailable(text, where...);
+  throw Error(text, where...);
+}
+
 // What `body` gives; an Error that names no place gets this one.
 template <class Body>
 decltype(auto) at_place(const Location& where, Body body) {
@@ -201,8 +209,7 @@ decltype(auto) at_place(const Location& where, Body body) {
   } catch (const Error& e) {
     const std::string text = e.what();
     if (text.find(" (at ") != std::string::npos) throw;
-    if (dynamic_cast<const OutOfMemory*>(&e)) throw OutOfMemory(text, where);
-    throw Error(text, where);
+    throw_like(e, text, where);
   }
 }
 
@@ -219,7 +226,7 @@ decltype(auto) in_function(std::string_view name, const Location& where, Body bo
   });
 }
 
-// Throws OutOfMemory where that is why, Error otherwise.
+// Throws OutOfMemory where that is why, Error where it was asked for wrongly, Unavailable otherwise.
 [[noreturn]] void raise(const Failure& failure, const std::string& message);
 
 }  // namespace tilewright::detail

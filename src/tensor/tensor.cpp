@@ -149,7 +149,8 @@ Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,
 
 void raise(const Failure& failure, const std::string& message) {
   if (failure.kind == Failure::Kind::out_of_memory) throw OutOfMemory(message);
-  throw Error(message);
+  if (failure.kind == Failure::Kind::invalid) throw Error(message);
+  throw Unavailable(message);
 }
 
 std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>& device,
@@ -199,8 +200,7 @@ void rename_error(std::string_view name, const Error& error) {
   if (text.substr(0, word) == name) throw;
   const bool names_part = word > 0 && text.compare(word, 2, ": ") == 0;
   text = fmt::format("{}: {}", name, names_part ? text.substr(word + 2) : text);
-  if (dynamic_cast<const OutOfMemory*>(&error)) throw OutOfMemory(text);
-  throw Error(text);
+  throw_like(error, text);
 }
 
 std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands, const GraphFunction& write,

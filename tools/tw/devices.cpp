@@ -47,7 +47,7 @@ std::vector<Found> find_devices(const DevicesInput& input) {
   };
   if (!input.device.empty()) {
     std::vector<Found> one = {open(input.device)};
-    if (!one[0].device) throw Error(one[0].why.message);
+    if (!one[0].device) give_up(one[0].why, one[0].why.message);
     return one;
   }
   std::vector<Found> all;

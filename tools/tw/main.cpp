@@ -133,7 +133,9 @@ int run(int argc, char** argv) {
   tilewright::tw::add_help(app);
   tilewright::tw::check_numbers(app);
   app.footer(
-      "Exit codes: 0 done; 1 could not be done, or the answer is no; 2 asked for wrongly; 130 interrupted.\n"
+      "Exit codes: 0 done; 1 could not be done (no such device on this machine, a file that cannot be "
+      "written, nothing measured), or the answer is no; 2 asked for wrongly (an unknown name, a value out of "
+      "range, a file to read that is not there or not what it should be); 130 interrupted.\n"
       "Environment: NO_COLOR, set to anything, turns colours off; XDG_CACHE_HOME is where compiled kernels "
       "and "
       "measured ceilings are kept, in tilewright/ (default ~/.cache).");
@@ -149,6 +151,8 @@ int run(int argc, char** argv) {
     return error.get_exit_code();  // a subcommand that has said everything itself
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  } catch (const tilewright::Unavailable& error) {
+    return fail(1, tilewright::without_place(error));
   } catch (const tilewright::Error& error) {
     return fail(2, tilewright::without_place(error));  // a line of ours is none of the user's
   } catch (const std::system_error& error) {

@@ -7,9 +7,9 @@
 #pragma GCC visibility push(default)
 namespace tilewright {
 
-class OutOfMemory : public Error {
+class OutOfMemory : public Unavailable {
  public:
-  using Error::Error;
+  using Unavailable::Unavailable;
 };
 
 }  // namespace tilewright

@@ -80,6 +80,11 @@ std::string cache_argument(const std::string& text) {
   return text == "auto" ? runtime::BinaryCache::default_directory() : text;
 }
 
+void give_up(const Failure& why, const std::string& text) {
+  if (why.kind == Failure::Kind::invalid) throw Error(text);
+  throw Unavailable(text);
+}
+
 namespace {
 
 // The first device of this machine that opens: its processor, else a GPU where no CPU backend is installed.
@@ -91,15 +96,17 @@ std::shared_ptr<runtime::Device> device_here(const std::string& name) {
       names.push_back(runtime::DeviceName{std::string(kind.name)}.full());
   else
     names = {name};
-  std::string why;
+  Failure why;
   for (const std::string& each : names) {
     auto device = runtime::Device::open(each);
     const bool interprets = device && (*device)->target().kind == tile::TargetKind::reference;
     if (device && !interprets) return *device;
-    if (why.empty())
-      why = interprets ? "the reference interpreter has no speed to measure" : device.error().message;
+    if (why.message.empty())
+      why = interprets
+                ? failure(Failure::Kind::invalid, "the reference interpreter has no speed to measure")
+                : device.error();
   }
-  throw Error(fmt::format("--hw here{}{}: {}", name.empty() ? "" : ":", name, why));
+  give_up(why, fmt::format("--hw here{}{}: {}", name.empty() ? "" : ":", name, why.message));
 }
 
 perf::Ceilings ceilings_argument(const std::string& text) {
@@ -110,7 +117,7 @@ perf::Ceilings ceilings_argument(const std::string& text) {
   }
   const auto device = device_here(text.size() > 5 ? text.substr(5) : "");
   const auto ceilings = runtime::stored_ceilings(*device, cache_argument("auto"));
-  if (!ceilings) throw Error(fmt::format("--hw {}: {}", text, ceilings.error().message));
+  if (!ceilings) give_up(ceilings.error(), fmt::format("--hw {}: {}", text, ceilings.error().message));
   return *ceilings;
 }
 

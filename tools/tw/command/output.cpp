@@ -56,7 +56,7 @@ void add_output_options(CLI::App& sub, OutputOptions& options, const std::string
 void check_output(const OutputOptions& options) {
   if (options.path.empty() || is_stream(options.path)) return;
   if (const auto file = SafeFile::create(options.path, kWriting); !file)
-    throw Error(fmt::format("--output {}: {}", options.path, file.error().message));
+    throw Unavailable(fmt::format("--output {}: {}", options.path, file.error().message));
 }
 
 void write_results(const OutputOptions& options, std::string_view text) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -199,7 +200,7 @@ TEST(Command, FilesThatAreNoJsonAreNamedInPlainWords) {
 TEST(Command, HereWithoutMeasurementsSaysSo) {
   const Outcome outcome =
       run_tw("roofline dot --n 8 --hw here", "XDG_CACHE_HOME=" + work_folder() + "/empty");
-  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.output.find("was not measured on this machine: run `tw devices --probe`"),
             std::string::npos)
       << outcome.output;
@@ -214,6 +215,40 @@ TEST(Command, WhatCannotBeDoneExitsWithOne) {
   const Outcome without = run_tw(plot + "x.svg", "PATH=/nonexistent");
   EXPECT_EQ(without.exit_code, 1);
   EXPECT_NE(without.output.find("--plot needs gnuplot"), std::string::npos) << without.output;
+}
+
+// 2: the line itself is wrong, on every machine. 1: the line is right, and this machine or folder is not.
+TEST(Command, ExitCodesTellWhatIsWrongFromWhatCannotBe) {
+  const std::string file = work_folder() + "/a_file", text = work_folder() + "/text.txt";
+  std::ofstream(file) << "a file\n";
+  std::ofstream out(text);
+  for (int i = 0; i < 3000; ++i) out << "some words to learn from\n";
+  out.close();
+  const std::string train = "train char --small --steps 1 --data " + text;
+  const std::map<std::string, int> codes = {
+      {"explain elu --no-time --dump " + file + "/stages", 1},
+      {"explain elu --no-time --output " + file + "/x", 1},
+      {"bench run elu --budget 0.1 --output " + file + "/x", 1},
+      {"kernel edit elu -o " + file + "/x.cpp", 1},
+      {train + " --out " + file + "/run", 1},
+      {train + " --out " + file, 2},  // it is there, and something else
+      {"explain elu --no-time --dump", 2},
+      {"explain nosuch", 2},
+      {"explain elu --set nosuch=1", 2},
+      {"devices --device gpu", 2},
+      {"explain elu --device gpu", 2},
+      {"roofline dot --n 8 --hw " + work_folder() + "/nosuch.json", 2},
+      {"bench report " + work_folder() + "/nosuch.json", 2}};
+  for (const auto& [line, code] : codes) EXPECT_EQ(run_tw(line).exit_code, code) << line;
+}
+
+// The message is the driver's, and there is none where a GPU is.
+TEST(Command, ADeviceThatIsNotThereCannotBeHad) {
+  for (const std::string line :
+       {"devices", "explain elu", "kernel list elu", "bench run elu --budget 0.1", "train bytes"}) {
+    const Outcome outcome = run_tw(line + " --device cuda:63");
+    EXPECT_EQ(outcome.exit_code, 1) << line << "\n" << outcome.output;
+  }
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class NewFolder {
     temporary_ = path_;
     temporary_ += fmt::format(".{}.tmp", ::getpid());
     if (!fs::create_directories(temporary_, error))
-      throw Error(fmt::format("--out {}: {} cannot be made: {}", path, temporary_.string(),
+      throw Unavailable(fmt::format("--out {}: {} cannot be made: {}", path, temporary_.string(),
                               error ? error.message() : "it is there"));
   }
   ~NewFolder() {

@@ -24,7 +24,7 @@ std::string log_file(const std::string& folder) { return (fs::path(folder) / "lo
 
 void write_file(const std::string& path, const std::string& text) {
   if (const Status written = write_safely(path, text, {.make_folders = true}); !written)
-    throw Error("--out " + written.error().message);
+    throw Unavailable("--out " + written.error().message);
 }
 
 // Whether a path holds nothing but what a killed process left behind.
