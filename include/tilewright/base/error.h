@@ -20,8 +20,8 @@ class Error : public std::runtime_error {
   Error(const std::string& message, const std::source_location& at);
 };
 
-// An Error that is nobody's mistake: a device that is not there, a file that cannot be written, memory that ran
-// out. The same call may succeed elsewhere, or later.
+// An Error that is nobody's mistake: a device that is not there, a file that cannot be written, memory that
+// ran out. The same call may succeed elsewhere, or later.
 class Unavailable : public Error {
  public:
   using Error::Error;

@@ -5,11 +5,11 @@
 #include "ops/rows.h"
 #include "passes/graph/long_sorts.h"
 #include "passes/graph/replace_nodes.h"
-#include "passes/nest/loop_nest.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 
@@ -48,9 +48,11 @@ Value taken_apart(Value x, Index axis, Index parts) {
 
 // What stands behind every element, of equal ones by its place.
 Value least_of(Value x) {
-  const tile::Number least = identity(tile::Monoid::max, x.dtype());
-  return is_float(x.dtype()) ? ops::constant(*x.graph, x.dtype(), {}, least.f)
-                             : ops::constant_int(*x.graph, x.dtype(), {}, least.i);
+  const DType dtype = x.dtype();
+  if (is_float(dtype)) return ops::constant(*x.graph, dtype, {}, -std::numeric_limits<double>::infinity());
+  const auto bits = 8 * static_cast<int>(size_bytes(dtype));
+  const Index least = dtype == DType::u8 ? 0 : 2 * -(Index{1} << (bits - 2));
+  return ops::constant_int(*x.graph, dtype, {}, least);
 }
 
 // i32 positions of the k largest, from the largest on.
