@@ -35,8 +35,8 @@ class FolderLock {
   FolderLock(const std::string& path, const Location& where)
       : folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (folder_ < 0)
-      throw Unavailable(fmt::format("CheckpointFolder: {}: it cannot be opened: {}", path, std::strerror(errno)),
-                  where);
+      throw Unavailable(
+          fmt::format("CheckpointFolder: {}: it cannot be opened: {}", path, std::strerror(errno)), where);
     // File systems without locks have none to respect.
     if (::flock(folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(folder_);
@@ -59,7 +59,8 @@ std::string made(const std::string& path, const Location& where) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error)
-    throw Unavailable(fmt::format("CheckpointFolder: {}: it cannot be made: {}", path, error.message()), where);
+    throw Unavailable(fmt::format("CheckpointFolder: {}: it cannot be made: {}", path, error.message()),
+                      where);
   return path;
 }
 

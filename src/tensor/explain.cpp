@@ -388,7 +388,8 @@ std::vector<std::string> dump_stages(const SpecialisationReport& report, const s
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw Unavailable(fmt::format("dump_stages: cannot make the folder {}: {}", folder, error.message()), where);
+    throw Unavailable(fmt::format("dump_stages: cannot make the folder {}: {}", folder, error.message()),
+                      where);
   std::vector<std::string> paths;
   const auto write = [&](const std::string& stem, std::string_view ending, const std::string& text) {
     std::string path = fmt::format("{}/{}{}", folder, stem, ending);

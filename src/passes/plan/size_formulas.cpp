@@ -212,7 +212,7 @@ class SizeFormulas::Search {
     std::int64_t times = 0;  // two samples are one step apart
     for (std::size_t s = 0; s < samples_.size(); ++s)
       times = std::gcd(times, bits(s, number) - bits(0, number));
-    if (bits(0, number) % times != 0) return out;
+    if (times == 0 || bits(0, number) % times != 0) return out;
     for (const Polynomial& p : formulas_.polynomials_)
       for (std::int64_t step = 2; step <= kLongestStep; ++step) {
         std::int64_t first = std::numeric_limits<std::int64_t>::min(),

@@ -102,9 +102,8 @@ std::shared_ptr<runtime::Device> device_here(const std::string& name) {
     const bool interprets = device && (*device)->target().kind == tile::TargetKind::reference;
     if (device && !interprets) return *device;
     if (why.message.empty())
-      why = interprets
-                ? failure(Failure::Kind::invalid, "the reference interpreter has no speed to measure")
-                : device.error();
+      why = interprets ? failure(Failure::Kind::invalid, "the reference interpreter has no speed to measure")
+                       : device.error();
   }
   give_up(why, fmt::format("--hw here{}{}: {}", name.empty() ? "" : ":", name, why.message));
 }

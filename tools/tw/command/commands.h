@@ -1,6 +1,6 @@
 // The subcommands of tw. Each adds itself to the application and runs from CLI11's callback; a user's mistake
-// throws tilewright::Error (exit code 2), what could not be done tilewright::Unavailable or any exception that is
-// no Error (exit code 1).
+// throws tilewright::Error (exit code 2), what could not be done tilewright::Unavailable or any exception
+// that is no Error (exit code 1).
 #pragma once
 
 namespace CLI {

@@ -225,20 +225,19 @@ TEST(Command, ExitCodesTellWhatIsWrongFromWhatCannotBe) {
   for (int i = 0; i < 3000; ++i) out << "some words to learn from\n";
   out.close();
   const std::string train = "train char --small --steps 1 --data " + text;
-  const std::map<std::string, int> codes = {
-      {"explain elu --no-time --dump " + file + "/stages", 1},
-      {"explain elu --no-time --output " + file + "/x", 1},
-      {"bench run elu --budget 0.1 --output " + file + "/x", 1},
-      {"kernel edit elu -o " + file + "/x.cpp", 1},
-      {train + " --out " + file + "/run", 1},
-      {train + " --out " + file, 2},  // it is there, and something else
-      {"explain elu --no-time --dump", 2},
-      {"explain nosuch", 2},
-      {"explain elu --set nosuch=1", 2},
-      {"devices --device gpu", 2},
-      {"explain elu --device gpu", 2},
-      {"roofline dot --n 8 --hw " + work_folder() + "/nosuch.json", 2},
-      {"bench report " + work_folder() + "/nosuch.json", 2}};
+  const std::map<std::string, int> codes = {{"explain elu --no-time --dump " + file + "/stages", 1},
+                                            {"explain elu --no-time --output " + file + "/x", 1},
+                                            {"bench run elu --budget 0.1 --output " + file + "/x", 1},
+                                            {"kernel edit elu -o " + file + "/x.cpp", 1},
+                                            {train + " --out " + file + "/run", 1},
+                                            {train + " --out " + file, 2},  // it is there, and something else
+                                            {"explain elu --no-time --dump", 2},
+                                            {"explain nosuch", 2},
+                                            {"explain elu --set nosuch=1", 2},
+                                            {"devices --device gpu", 2},
+                                            {"explain elu --device gpu", 2},
+                                            {"roofline dot --n 8 --hw " + work_folder() + "/nosuch.json", 2},
+                                            {"bench report " + work_folder() + "/nosuch.json", 2}};
   for (const auto& [line, code] : codes) EXPECT_EQ(run_tw(line).exit_code, code) << line;
 }
 

@@ -72,7 +72,7 @@ class NewFolder {
     temporary_ += fmt::format(".{}.tmp", ::getpid());
     if (!fs::create_directories(temporary_, error))
       throw Unavailable(fmt::format("--out {}: {} cannot be made: {}", path, temporary_.string(),
-                              error ? error.message() : "it is there"));
+                                    error ? error.message() : "it is there"));
   }
   ~NewFolder() {
     std::error_code error;
