@@ -1,6 +1,6 @@
-// elements threads=256 threads_per_row=32; predicted 12 us
+// elements threads=128 threads_per_row=32; predicted 13.3 us
 // mul_sub_shl_shr_0: w i8[4096,2048] -> reshape_out bf16[4096,2,2048]
-// schedule: elements threads=256 threads_per_row=32
+// schedule: elements threads=128 threads_per_row=32
 // tiles [1,1024]: column (c*32 + t)*16 + v; 1 rows, 2 vectors of 16 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -12,9 +12,9 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(256) mul_sub_shl_shr_0(bf16* __restrict__ reshape_out, const i8* __restrict__ w) {
+extern "C" __global__ void __launch_bounds__(128) mul_sub_shl_shr_0(bf16* __restrict__ reshape_out, const i8* __restrict__ w) {
   const int t = int(threadIdx.x) % 32;
-  const i32 program = i32(blockIdx.x) * 8 + i32(threadIdx.x) / 32;
+  const i32 program = i32(blockIdx.x) * 4 + i32(threadIdx.x) / 32;
   if (program >= 16384) return;
   const i32 program_0 = program;
   const i32 index = program_0 / 2;

@@ -1,4 +1,4 @@
-// elements threads=256 threads_per_row=256; predicted 3.63 us
+// elements threads=256 threads_per_row=256; predicted 3.65 us
 // matmul_0: partial f32[524288,4] -> out bf16[524288]
 // schedule: elements threads=256 threads_per_row=256
 // tiles [4,896]: row r, column (c*256 + t)*4 + v; 4 rows, 1 vectors of 4 a thread
