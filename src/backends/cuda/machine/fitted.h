@@ -226,14 +226,15 @@ inline constexpr double kOverlapOfStarts = 8;
 // halves (the same note): enough that equals are not packed.
 inline constexpr double kPackedTurnsCost = 1.03;
 // Kernels whose threads load, compute and store once, fitted to 3,700 of them
-// (docs/notes/2026-11-30-blocks-of-small-kernels.md): one of a warp that does nothing, an access of a thread, an
-// instruction of its first element, each further element and its instructions, the start of a warp, and an
+// (docs/notes/2026-11-30-blocks-of-small-kernels.md): one of a warp that does nothing, an access of a thread,
+// an instruction of its first element, each further element and its instructions, the start of a warp, and an
 // access of a warp beside others. Bytes under way in a multiprocessor from which on the cache gives its full
 // rate.
 inline constexpr double kStraightUs = 0.83, kAccessUs = 3.1e-3, kInstructionUs = 2.7e-3, kElementUs = 6e-3,
                         kNextInstructionUs = 1.2e-3, kWarpStartUs = 2.5e-3, kWarpAccessUs = 0.6e-3,
                         kCacheBytesInFlight = 5.4e3;
-inline constexpr double kThreadInstructions = 20, kAccessInstructions = 4;  // beside elements: counted roughly
+inline constexpr double kThreadInstructions = 20,
+                        kAccessInstructions = 4;  // beside elements: counted roughly
 inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a loop that has no product waits
 inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
 // Rows of narrow elements that a thread moves one by one: docs/notes/2026-11-29-shifted-rows.md.
@@ -250,16 +251,16 @@ inline constexpr double kScanStepUs = 0.003;  // a row of a thread's run: an add
 inline constexpr double kInstructionsOfScanStep = 4;  // a shuffle, its addition and their choice: counted
 // A shuffle and what combines it, for each word; a value with its place has three. Counted roughly.
 inline constexpr double kInstructionsOfPartner = 3, kWordsOfPlace = 3;
-inline constexpr double kExchangeUs = 0.2;            // a barrier with its shuffles
-inline constexpr double kExchangeOf1024Us = 0.35;     // what 1024 threads add to it
-inline constexpr double kClusterUs = 0.8;             // the same between the blocks of a cluster
-inline constexpr double kShuffleUs = 0.08;            // within a warp
-inline constexpr double kIssueShare = 0.8;            // of the peak issue rate
-inline constexpr double kLanes = 128;                 // of a multiprocessor: f32 instructions of a cycle
-inline constexpr double kIssueClockMhz = 1.7e3;       // fitted by hand on 2026-11-21, no record
-inline constexpr double kThreadsToFill = 512;  // that keep the four schedulers of a multiprocessor busy
-inline constexpr double kIndependent = 4;      // elements of a thread that do not wait for one another
-inline constexpr double kUnitsOfGpc = 16;      // of an H200's 16 or 18: what a cluster may lie in
+inline constexpr double kExchangeUs = 0.2;         // a barrier with its shuffles
+inline constexpr double kExchangeOf1024Us = 0.35;  // what 1024 threads add to it
+inline constexpr double kClusterUs = 0.8;          // the same between the blocks of a cluster
+inline constexpr double kShuffleUs = 0.08;         // within a warp
+inline constexpr double kIssueShare = 0.8;         // of the peak issue rate
+inline constexpr double kLanes = 128;              // of a multiprocessor: f32 instructions of a cycle
+inline constexpr double kIssueClockMhz = 1.7e3;    // fitted by hand on 2026-11-21, no record
+inline constexpr double kThreadsToFill = 512;      // that keep the four schedulers of a multiprocessor busy
+inline constexpr double kIndependent = 4;          // elements of a thread that do not wait for one another
+inline constexpr double kUnitsOfGpc = 16;          // of an H200's 16 or 18: what a cluster may lie in
 // A sorting network's comparison and exchange, with its places: chosen, not measured.
 inline constexpr double kInstructionsOfComparator = 24;
 // Little's law: with less in flight, a multiprocessor leaves bandwidth unused.
