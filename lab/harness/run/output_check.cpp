@@ -162,7 +162,7 @@ void check_block(const Block& block, const Rule& rule, bool none_known, Part& pa
   }
 }
 
-// Of nothing yet: the first element becomes the worst, whatever its error.
+// The check of nothing yet: the first element becomes the worst, whatever its error.
 Part no_part() {
   Part part;
   part.check.max_rel_err = -1;

@@ -37,7 +37,7 @@ class OutputChecker {
   // The next elements, on all cores. They are widened a few thousand at a time: the check has no copy of
   // them.
   void add(const StoredElements& elements);
-  // Of the elements so far. Where these are not as many as the output has, all are wrong.
+  // The check of the elements so far. Where these are not as many as the output has, all are wrong.
   OutputCheck result() const;
 
   // What all elements share.

@@ -43,7 +43,7 @@ struct Row {
   // The device's own work in a call. None: it was not measured, or the calls are the work (calls_are_work()).
   std::optional<double> device_us;
   std::optional<Interval> device_ci95_us;
-  // Of a call: what it waited for something else than its own work, such as data. None: it waits for nothing,
+  // What a call waited for something else than its own work, such as data. None: it waits for nothing,
   // and the JSON object has no such field.
   std::optional<double> waited_us = {};
   std::optional<double> compile_ms;  // of the first call, of contenders that compile

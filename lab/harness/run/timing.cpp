@@ -56,7 +56,7 @@ struct Lane {
   double warm_us = 0;     // of one iteration, when warm
   std::vector<double> wall_us;
   bool active() const { return contender != nullptr && timing.error.empty(); }
-  // Of a step, where so many iterations took so long.
+  // The time of a step, where so many iterations took so long.
   double of_step(double us, std::int64_t count) const { return us / static_cast<double>(count) / steps; }
 };
 

@@ -143,19 +143,19 @@ class Chooser {
   }
 
   // Arithmetic takes longer than memory: more elements to a thread, for chains of instructions that overlap.
-  bool is_compute_bound() const {
-    const GroupCost cost = group_cost(graph_, {nest_, nest_, {}}, target_);
+  bool is_compute_bound(const GroupCost& cost) const {
     return cost.flops / target_.flops_per_s > cost.bytes / target_.memory_bytes_per_s;
   }
 
-  // Elements of a pointwise program, `most` where the tensor gives every unit some of these.
-  Index pointwise_elements(Index most) const {
+  // Elements of a pointwise program, `most` where the tensor gives every unit some of these. `flops`: of all
+  // programs.
+  Index pointwise_elements(Index most, double flops) const {
     if (cuts_.least_elements == 0) return most;
     const double units = target_.units, points = parallel_points();
     if (nest_.parallel_variables().size() == 1)
       for (const tile::SmallTile& small : cuts_.small_tiles)
         if (points <= static_cast<double>(small.elements) * units * small.programs)
-          return group_cost(graph_, {nest_, nest_, {}}, target_).flops >= cuts_.small_flops * points
+          return flops >= cuts_.small_flops * points
                      ? std::max(small.elements / 2, cuts_.small_tiles[0].elements)
                      : small.elements;
     const double share = points / units / static_cast<double>(cuts_.small_programs);
@@ -178,14 +178,16 @@ class Chooser {
     const std::vector<int> parallel = nest_.parallel_variables();
     TileShape t;
     t.column = best_column(parallel);
-    const bool one_access = cuts_.access_bytes > 0 && !is_compute_bound();
+    const bool asks = cuts_.access_bytes > 0 || cuts_.least_elements > 0;
+    const GroupCost cost = asks ? group_cost(graph_, {nest_, nest_, {}}, target_) : GroupCost{};
+    const bool one_access = cuts_.access_bytes > 0 && !is_compute_bound(cost);
     const Index wanted =
-        pointwise_elements(one_access ? cuts_.access_bytes / widest_access() : cuts_.elements);
+        pointwise_elements(one_access ? cuts_.access_bytes / widest_access() : cuts_.elements, cost.flops);
     // Turning a block around takes two passes through shared memory: a tensor that has less than a quarter of
     // a block for each unit lies in the cache, which gives single elements as fast.
     const Index block = cuts_.turned_edge * cuts_.turned_edge;
-    const bool small = cuts_.small_tiles[0].elements > 0 &&
-                       4 * parallel_points() <= static_cast<double>(target_.units * block);
+    const bool small =
+        cuts_.least_elements > 0 && 4 * parallel_points() <= static_cast<double>(target_.units * block);
     const int transposed = small ? -1 : turned_variable(t.column);
     if (transposed >= 0) {
       t.row = transposed;

@@ -225,7 +225,7 @@ inline constexpr double kOverlapOfStarts = 8;
 // 79.0 us for 66.3 of a gelu of 44 M bf16, 293 for 221 of a longer chain, 395 for 409 of a sine of picked
 // halves (the same note): enough that equals are not packed.
 inline constexpr double kPackedTurnsCost = 1.03;
-// Kernels whose threads load, compute and store once, fitted to 3,700 of them
+// Kernels whose threads load, compute and store once, fitted by hand to 3,700 of them
 // (docs/notes/2026-11-30-blocks-of-small-kernels.md): one of a warp that does nothing, an access of a thread,
 // an instruction of its first element, each further element and its instructions, the start of a warp, and an
 // access of a warp beside others. Bytes under way in a multiprocessor from which on the cache gives its full

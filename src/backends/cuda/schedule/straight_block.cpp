@@ -14,12 +14,12 @@ bool is_straight(const KernelWork& work, const Occupancy& o, const tile::Schedul
 
 namespace {
 
-// Of a program.
+// The threads of one program.
 double threads_of(const CudaPlan& plan) {
   return plan.schedule.threads / static_cast<double>(plan.layouts.programs_per_block);
 }
 
-// Of a thread: loads and stores.
+// Loads and stores of a thread.
 double accesses_of(const KernelWork& work, const Occupancy& o, const CudaPlan& plan) {
   return (work.streamed_bytes + work.cached_bytes) * o.waste / threads_of(plan) / plan.schedule.vector_bytes;
 }

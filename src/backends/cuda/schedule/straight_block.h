@@ -5,6 +5,7 @@
 
 namespace tilewright::cuda {
 
+// Whether a kernel's blocks are such.
 bool is_straight(const KernelWork& work, const Occupancy& occupancy, const tile::Schedule& schedule);
 
 // Microseconds from the start of such a block to its end, in a kernel that has no other. Its warps start one

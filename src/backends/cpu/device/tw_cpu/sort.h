@@ -34,7 +34,8 @@ inline constexpr i64 kMostRanked = TW_LANES * (sizeof(Key) == 1   ? 2
                                                : sizeof(Key) == 4 ? 5
                                                                   : 8);
 
-// Of equal keys the first one stands first. Behind the last key there is room for a vector.
+// The places of the keys in their order; of equal keys the first one stands first. Behind the last key there
+// is room for a vector.
 template <class Key>
 static void positions_by_rank(const Key* keys, i64 n, i32* to, i64 step) {
   for (i64 first = 0; first < n; first += TW_LANES) {
