@@ -14,6 +14,10 @@ Headers that were good are remembered, and not compiled again until they, or wha
 
 What tilewright.hpp includes is read by each source of a user's: no header of the standard library is among it that takes long.
 
+No scoped enum of include/ is narrower than int. g++ leaves the upper bits of the register that holds such an argument as they are,
+and the library, which Clang compiles, reads 32 of them. Enums that stand in structs of a foreign layout are never passed by value
+(LAID_OUT_BY_OTHERS).
+
 Usage: scripts/check_headers.py [--root DIR] [--compiler CXX] [--jobs N]"""
 import argparse
 import concurrent.futures
@@ -38,6 +42,8 @@ DEAR = {"algorithm", "chrono", "condition_variable", "deque", "filesystem", "fst
         "locale", "map", "mutex", "numeric", "queue", "random", "ranges", "regex", "set", "sstream", "thread", "unordered_map", "unordered_set"}
 # Texts for kernels, which the compiler of kernels reads behind others.
 TEXTS = {"tests/cuda_emulation/builtins.h", "tests/cuda_emulation/wgmma.h"}
+NARROW_ENUM = re.compile(r"\benum\s+(?:class|struct)\s+(\w+)\s*:\s*(?:std::)?(?:u?int8_t|u?int16_t|(?:un)?signed char|char|short|unsigned short|bool)\b")
+LAID_OUT_BY_OTHERS = {"TypeCode"}  # DLPack's
 NO_NAMES = re.compile(r'^[ \t]*#[ \t]*include[^\n]*|//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL | re.MULTILINE)
 FORWARD = re.compile(r"\b(?:class|struct|enum(?:\s+class)?)\s+\w+(?:\s*:\s*[\w:]+)?\s*;")
 NAME = re.compile(r"[A-Za-z_]\w*")
@@ -109,6 +115,12 @@ def dear_includes(headers):
             for name in sorted(headers.of(path).foreign & DEAR)]
 
 
+def narrow_enums(headers):
+    """["dtype.h: DType is narrower than int", …] of scoped enums that users may pass by value"""
+    return [f"{path}: {name} is narrower than int" for path in headers.checked if path.parts[0] == "include"
+            for name in NARROW_ENUM.findall((headers.root / path).read_text()) if name not in LAID_OUT_BY_OTHERS]
+
+
 def units_of(headers, wanted):
     """The headers in few units, each at the end of the unit that has read most of what it includes."""
     read = {path: headers.includes(path) for path in wanted}
@@ -177,11 +189,15 @@ def main():
     bad, count, compiled = check(arguments.root, Remembered(), arguments.compiler, arguments.jobs)
     for path, complaints in bad.items():
         print(f"{path} does not compile alone, or not twice in a file:\n{complaints}")
-    dear = dear_includes(Headers(arguments.root.resolve()))
+    headers = Headers(arguments.root.resolve())
+    narrow = narrow_enums(headers)
+    for enum in narrow:
+        print(f"{enum}: a program compiled by g++ hands it over with rubbish in the upper bits")
+    dear = dear_includes(headers)
     for include in dear:
         print(f"{include}, which takes a user's compiler long, and {FOR_USERS} brings it to every source")
     print(f"check_headers: {count} headers, {compiled} of them compiled, {len(bad)} bad")
-    sys.exit(1 if bad or dear or count == 0 else 0)
+    sys.exit(1 if bad or dear or narrow or count == 0 else 0)
 
 
 if __name__ == "__main__":

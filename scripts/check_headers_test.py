@@ -48,6 +48,12 @@ class CheckHeaders(unittest.TestCase):
     def test_a_header_of_the_standard_library_is_missing(self):
         self.expect_bad("src/tile/late.h", "#pragma once\nstruct Late { std::vector<int> all; };\n", "vector")
 
+    def test_a_narrow_enum_for_users(self):
+        self.write("include/tilewright/kind.h", "#pragma once\nenum class Wide { a };\nenum class Kind : unsigned char { a };\n")
+        self.write("src/tile/inner.h", "#pragma once\nenum class Inner : unsigned char { a };\n")
+        found = check_headers.narrow_enums(check_headers.Headers(self.root))
+        self.assertEqual(found, ["include/tilewright/kind.h: Kind is narrower than int"])
+
     def test_and_another_is_there(self):
         self.expect_bad("src/tile/late.h", "#pragma once\n#include <string>\nstruct Late { std::vector<int> all; };\n", "vector")
 

@@ -171,10 +171,12 @@ def main():
         check_page(prefix, folder / "readme", "README.md", "1 specialisation")
         check_page(prefix, folder / "install", "docs/guide/install.md", "f32[3,2]", "1 kernel")
         # What a backend's library throws is what the program catches.
-        thrown = folder / "thrown"
-        run(compiler, "-std=c++20", f"-I{prefix}/include", ROOT / "tests/package/thrown_by_backend.cpp", "-o", thrown,
-            f"-L{prefix}/lib", "-ltilewright", f"-Wl,-rpath,{prefix}/lib")
-        run(thrown)
+        # Enums arrive as they were passed, whatever compiled the program.
+        for source in ("thrown_by_backend", "enums_by_value"):
+            program = folder / source
+            run(compiler, "-std=c++20", "-O1", f"-I{prefix}/include", ROOT / f"tests/package/{source}.cpp", "-o", program,
+                f"-L{prefix}/lib", "-ltilewright", f"-Wl,-rpath,{prefix}/lib")
+            run(program)
 
         moved = folder / "somewhere/else"
         moved.parent.mkdir()

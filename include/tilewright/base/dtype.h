@@ -10,7 +10,7 @@
 #pragma GCC visibility push(default)
 namespace tilewright {
 
-enum class DType : std::uint8_t { f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i8, u8, boolean };
+enum class DType { f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i8, u8, boolean };
 
 inline constexpr DType kAllDTypes[] = {DType::f64,    DType::f32,    DType::f16,    DType::bf16,
                                        DType::f8e4m3, DType::f8e5m2, DType::i64,    DType::i32,

@@ -65,7 +65,7 @@ std::span<const Hardware> known_hardware();
 // Throws Error that lists the known names.
 const Hardware& find_hardware(std::string_view name);
 
-enum class MathUnit : std::uint8_t { matrix, vector };
+enum class MathUnit { matrix, vector };
 
 struct Rate {
   double flops_per_s = 0;

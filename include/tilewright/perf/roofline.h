@@ -14,7 +14,7 @@
 namespace tilewright::perf {
 
 // What the lower bound consists of.
-enum class Limit : std::uint8_t { nothing, compute, special, memory, link };
+enum class Limit { nothing, compute, special, memory, link };
 std::string_view name(Limit limit);  // "compute", "memory", …
 
 struct Bounds {

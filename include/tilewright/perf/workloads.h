@@ -66,7 +66,7 @@ struct Attention {
   // standard: S and P = softmax(S) go through memory, O(Nd + N^2).
   // flash: blocks of Q stay on chip, K and V are read once for each, O(Nd + N^2 d^2 / M) with M elements on
   // chip.
-  enum class Traffic : std::uint8_t { standard, flash };
+  enum class Traffic { standard, flash };
   Index n = 1, d = 64, heads = 1;
   Traffic traffic = Traffic::flash;
   bool causal = false;       // half of S: half the FLOPs and half of the traffic that goes with N^2

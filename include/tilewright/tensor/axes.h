@@ -4,7 +4,6 @@
 #include <tilewright/base/shape.h>
 
 #include <concepts>
-#include <cstdint>
 #include <initializer_list>
 #include <vector>
 
@@ -29,7 +28,7 @@ class Axes {
 };
 
 // Whether reduced axes stay, with one element each.
-enum class Keep : std::uint8_t { no, yes };
+enum class Keep { no, yes };
 
 }  // namespace tilewright
 #pragma GCC visibility pop

@@ -9,10 +9,10 @@ namespace tilewright {
 
 // What may be done to borrowed memory. Into read_only memory nothing is written: into() over it is an Error,
 // and a donated tensor is copied first.
-enum class Access : std::uint8_t { read_write, read_only };
+enum class Access { read_write, read_only };
 
 // What becomes of memory that cannot be used as it lies.
-enum class Copy : std::uint8_t {
+enum class Copy {
   never,      // an Error, which says why
   if_needed,  // a tensor of its own: later changes on either side are not seen on the other
 };

@@ -30,7 +30,7 @@ struct DynamicDim {
 
 using tile::Libraries;
 namespace tile {
-enum class TargetKind : unsigned char;
+enum class TargetKind;
 }
 
 struct CompileOptions {

@@ -34,7 +34,7 @@ inline constexpr NewAxis newaxis{};    // a new axis of one element
 
 // One of them.
 struct IndexItem {
-  enum class Kind : unsigned char { position, range, rest, new_axis, tensor };
+  enum class Kind { position, range, rest, new_axis, tensor };
   template <std::integral T>
     requires(!std::same_as<T, bool>)
   IndexItem(T at) : kind(Kind::position), position(static_cast<Index>(at)) {}

@@ -14,7 +14,7 @@ namespace tilewright::tile {
 
 // constant + Σ factor · variable.
 struct Affine {
-  enum class Variable : std::uint8_t {
+  enum class Variable {
     program,  // index: grid axis
     loop,     // index: ValueId of a loop's induction variable
     scalar,   // index: scalar parameter

@@ -84,7 +84,7 @@ constexpr Index block_count(Index extent, Index block) { return extent <= 0 ? 0 
 inline constexpr int kMaxGridAxes = 3;
 inline constexpr int kMostTogether = 512;  // launches of a kernel that run as one
 
-enum class OpKind : std::uint8_t {
+enum class OpKind {
   constant,      // `number`; a scalar or a tile of one value
   scalar_param,  // scalars[param]
   program_id,    // i64 coordinate along grid axis `param`
@@ -112,7 +112,7 @@ enum class OpKind : std::uint8_t {
 std::string_view name(OpKind kind);  // as the text form says: "load"
 
 // What a dot keeps of its operands.
-enum class DotPrecision : std::uint8_t {
+enum class DotPrecision {
   exact,  // all of them
   tf32,   // of f32 at least 10 bits of mantissa, rounded or cut off: tensor cores may multiply them
   // All of them, of narrow floats, and the sum is as exact as one in f32: units that cut sums off instead of

@@ -4,7 +4,7 @@
 namespace tilewright::tile {
 
 // What part calls of vendors' libraries take where schedules are measured.
-enum class Libraries : unsigned char {
+enum class Libraries {
   none,      // all that runs is our own
   compared,  // they are measured beside our kernels, and the fastest runs
   alone,     // no kernel of ours is measured; it runs where a library has no call: for comparisons

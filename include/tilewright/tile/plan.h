@@ -14,7 +14,7 @@ namespace tilewright::tile {
 inline constexpr Index kBufferAlign = 256;
 
 struct PlanBuffer {
-  enum class Role : std::uint8_t { input, output, temporary };
+  enum class Role { input, output, temporary };
   Role role = Role::temporary;
   int position = -1;  // among the inputs or outputs; -1 for temporaries
   DType dtype = DType::f32;
@@ -30,7 +30,7 @@ struct ViewBinding {
 };
 
 struct PlanStep {
-  enum class Kind : std::uint8_t { launch, zero, copy };
+  enum class Kind { launch, zero, copy };
   Kind kind = Kind::launch;
   int kernel = -1;                 // launch
   std::vector<ViewBinding> views;  // launch

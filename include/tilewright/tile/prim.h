@@ -11,14 +11,13 @@
 // - Booleans support and, or, xor, not, eq, ne, select; comparisons yield bool.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
 #pragma GCC visibility push(default)
 namespace tilewright::tile {
 
-enum class Prim : std::uint8_t {
+enum class Prim {
   add,
   sub,
   mul,
@@ -69,12 +68,7 @@ enum class Prim : std::uint8_t {
 inline constexpr int kPrimCount = static_cast<int>(Prim::shr) + 1;
 
 // Which element types a primitive takes.
-enum class PrimClass : std::uint8_t {
-  arithmetic /* float or integer */,
-  floating,
-  integral /* integer or bool */,
-  any
-};
+enum class PrimClass { arithmetic /* float or integer */, floating, integral /* integer or bool */, any };
 
 struct PrimInfo {
   Prim prim;
@@ -158,7 +152,7 @@ constexpr std::optional<Prim> parse_prim(std::string_view text) {
 // Associative combinations for reduce and scan. The order of combination is free (floats: any tree), except
 // under a schedule that promises determinism, which only promises the same order every run. argmax, argmin
 // yield the i64 index of the first extreme along the axis; a NaN counts as the extreme.
-enum class Monoid : std::uint8_t { sum, prod, max, min, logical_and, logical_or, argmax, argmin };
+enum class Monoid { sum, prod, max, min, logical_and, logical_or, argmax, argmin };
 std::string_view name(Monoid monoid);  // "sum" … "and", "or", "argmax"
 // The monoid of a name; none where there is no such monoid.
 std::optional<Monoid> parse_monoid(std::string_view text);

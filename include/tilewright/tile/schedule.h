@@ -14,7 +14,7 @@
 namespace tilewright::tile {
 
 // What multiplies in a kernel's dots (CUDA).
-enum class DotUnit : unsigned char {
+enum class DotUnit {
   fma,         // the ordinary units, one product a thread and instruction
   mma,         // tensor cores, fed by the threads from shared memory that they fill themselves (sm_80)
   wgmma,       // tensor cores that read shared memory, which a warpgroup of its own fills by TMA (sm_90a)
@@ -161,7 +161,7 @@ struct WgmmaPingpong {
 };
 
 // How the rounds of back-to-back dots follow each other.
-enum class Rounds : unsigned char {
+enum class Rounds {
   apart,         // one ends before the next begins
   overlapped,    // intra-warpgroup overlap: the last product of a round and the first ones of the next are
                  // under way while the steps between them are computed

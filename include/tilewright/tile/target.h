@@ -23,7 +23,7 @@ struct Target;
 using KernelTime = double (*)(const Kernel&, const Target&);
 
 // For the runtime and tools: passes do not look at it (scripts/check_machine_names.py).
-enum class TargetKind : unsigned char { reference, cpu, cuda };
+enum class TargetKind { reference, cpu, cuda };
 // The name's end of a file with a kernel's source: C++, CUDA C++, or the tile IR that the reference runs.
 constexpr std::string_view source_ending(TargetKind kind) {
   return kind == TargetKind::cpu ? ".cpp" : kind == TargetKind::cuda ? ".cu" : ".tile";

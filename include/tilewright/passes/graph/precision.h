@@ -1,7 +1,6 @@
 // Precision: the type in which a compiled program multiplies what was written in f32.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -12,7 +11,7 @@ namespace tilewright {
 // products of groups, losses of logits), forward and in gradients. Everything else (sums, softmax, norms,
 // losses, exponentials, optimizers) stays in the type in which it is written, and so do inputs, outputs and
 // products of other types.
-enum class Precision : std::uint8_t {
+enum class Precision {
   f32,   // as written
   tf32,  // operands may lose all but 10 bits of their mantissa, where the device multiplies such faster
   bf16,  // operands are rounded to bf16, sums are f32
