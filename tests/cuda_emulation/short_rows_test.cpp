@@ -45,5 +45,41 @@ TEST(ShortRows, ShareAWarp) {
   EXPECT_GE(shared, 12);
 }
 
+// Tiles of many rows that no vector divides come and leave as runs of bytes: rows of an odd length, of fewer
+// elements than a vector, and a last tile that ends within a vector. Every schedule.
+TEST(ShortRows, ComeAndLeaveAsRuns) {
+  const auto backend = open_emulated_cuda("sm_90a").value();
+  tile::Target few = backend->target();
+  few.units = 1;
+  const Rows kinds[] = {
+      {"sums", [](const ir::Value& x) { return ops::sum(ops::tanh(x), {-1}); }},
+      {"softmax", [](const ir::Value& x) { return ops::softmax(x, -1); }},
+      {"softmax in f32", [](const ir::Value& x) { return ops::softmax(ops::cast(x, DType::f32), -1); }},
+      {"their own sum's share", [](const ir::Value& x) { return ops::add(x, ops::softmax(ops::mul(x, x), -1)); }},
+  };
+  for (const Rows& kind : kinds)
+    for (const auto& [dtype, rows, length] : {std::tuple<DType, Index, Index>{DType::bf16, 300, 26},
+                                              {DType::f32, 1001, 5},
+                                              {DType::f16, 257, 33},
+                                              {DType::f32, 210, 60}}) {
+      SCOPED_TRACE(fmt::format("{} of {} rows of {} {}", kind.what, rows, length, name(dtype)));
+      ir::Graph graph("rows");
+      const ir::Value x{&graph, graph.add_input("x", {dtype, {rows, length}})};
+      graph.set_outputs({kind.of(x).id});
+      const passes::Compiled compiled = passes::run_pipeline(graph, few);
+      ASSERT_EQ(compiled.plan.kernels.size(), 1u);
+      const tile::Kernel& kernel = compiled.plan.kernels[0];
+      int runs = 0;
+      for (const backends::Candidate& c : backend->candidates(kernel)) {
+        const auto* kind_of = std::get_if<tile::ElementLoops>(&c.schedule.kind);
+        if (!c.refusal.empty() || !kind_of || kind_of->through_shared == 0) continue;
+        SCOPED_TRACE(to_string(c.schedule));
+        ++runs;
+        expect_right(*backend, kernel, c.schedule);
+      }
+      EXPECT_GE(runs, 4);
+    }
+}
+
 }  // namespace
 }  // namespace tilewright::emulation

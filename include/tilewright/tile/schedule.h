@@ -52,6 +52,8 @@ struct ElementLoops {
                             // threads_per_row below threads, the rows of a tile
   int stages = 1;           // programs whose rows are in shared memory or on their way to it; 1: none ahead
   int programs = 1;  // side by side in a block, of tiles of two axes whose columns a thread holds whole
+  // 1: rows that lie one behind another come and leave through shared memory, as one run of bytes each tile.
+  int through_shared = 0;
 
   static constexpr std::string_view kName = "elements";
   static constexpr DotUnit kUnit = DotUnit::fma;
@@ -60,7 +62,8 @@ struct ElementLoops {
     return std::tuple(ScheduleField{"threads_per_row", &ElementLoops::threads_per_row},
                       ScheduleField{"cluster", &ElementLoops::cluster},
                       ScheduleField{"stages", &ElementLoops::stages},
-                      ScheduleField{"programs", &ElementLoops::programs});
+                      ScheduleField{"programs", &ElementLoops::programs},
+                      ScheduleField{"through_shared", &ElementLoops::through_shared});
   }
   friend bool operator==(const ElementLoops&, const ElementLoops&) = default;
 };

@@ -17,6 +17,7 @@ namespace tilewright::passes {
 
 namespace {
 
+constexpr Index kManyRows = 16;      // of a program
 constexpr Index kShortBlock = 256;  // of rows on a target that keeps none: most lengths are made of these
 // A byte that is stored counts as so many loaded ones where a column axis is chosen: a store that is not
 // coalesced costs whole lines both ways. Chosen, not measured.
@@ -263,8 +264,13 @@ class Chooser {
     return TileShape{.row = groups, .column = column, .rows = extent(groups), .columns = extent(column)};
   }
 
-  // Rows that a program's threads compute two or four at a time, with none left over for a turn of its own.
-  static Index side_by_side(Index rows) { return rows < 4 ? std::min<Index>(rows, 2) : rows / 4 * 4; }
+  // Rows that a program's threads compute two or four at a time, with none left over for a turn of its own; of
+  // many the power of two beside them, which any number of threads divides, and whose bytes any vector does.
+  static Index side_by_side(Index rows, Index most) {
+    if (rows < kManyRows) return rows < 4 ? std::min<Index>(rows, 2) : rows / 4 * 4;
+    const auto floor = [](Index n) { return static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(n))); };
+    return std::min(floor(rows * 99 / 70), floor(most));  // sqrt(2)
+  }
 
   TileShape row_reduction(int column, bool several, const std::vector<int>& parallel) const {
     TileShape t;
@@ -282,11 +288,11 @@ class Chooser {
         cuts_.joined_columns > 0 ? t.columns <= cuts_.joined_columns : t.columns * 2 <= wanted;
     if (!parallel.empty() && is_short && !picks_rows(t.column)) {
       t.row = parallel.back();
-      Index rows = rows_beside(t.row, t.columns, wanted);
+      Index rows = rows_beside(t.row, t.columns, wanted), most = tile::kMaxTileElements;
       if (cuts_.joined_programs > 0)
-        rows =
-            std::min(rows, std::max<Index>(1, parallel_points() / (target_.units * cuts_.joined_programs)));
-      if (target_.shares_tiles()) rows = side_by_side(rows);
+        most = std::max<Index>(1, parallel_points() / (target_.units * cuts_.joined_programs));
+      rows = std::min(rows, most);
+      if (target_.shares_tiles()) rows = side_by_side(rows, most);
       if (rows > cuts_.joined_rows) rows = rows / cuts_.joined_rows * cuts_.joined_rows;
       t.rows = rows;
       if (rows == 1) t.row = -1, t.rows = 1;

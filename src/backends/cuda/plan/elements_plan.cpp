@@ -18,6 +18,13 @@ Status check_kind(const tile::Kernel&, const tile::LibraryCall&, CudaPlan&) {
 Status place_blocks(const tile::LibraryCall&, CudaPlan&) { return Unit{}; }
 
 Status check_kind(const tile::Kernel& kernel, const tile::ElementLoops& kind, CudaPlan& plan) {
+  if (kind.through_shared > 0) {
+    if (kind.stages > 1 || kind.cluster > 1 || plan.layouts.is_packed())
+      return refusal("through_shared: beside it blocks have one program each, and no cluster");
+    plan.runs = find_row_runs({kernel, *plan.loops, plan.ranges, plan.schedule}, plan.layouts);
+    if (plan.runs.all.empty())
+      return refusal("through_shared: no tile of whole rows that lie one behind another");
+  }
   if (kind.stages <= 1) return Unit{};
   plan.staged = find_staged_loads({kernel, *plan.loops, plan.ranges, plan.schedule}, plan.layouts);
   if (plan.staged.empty())
@@ -30,6 +37,7 @@ Status place_blocks(const tile::ElementLoops& kind, CudaPlan& plan) {
   plan.shared.staged_at = plan.shared.dynamic = round_up(plan.shared.exchanged, kSlotBytes);
   for (const StagedLoad& s : plan.staged)
     plan.shared.dynamic += s.slots * plan.schedule.threads * kind.stages * kSlotBytes;
+  plan.shared.dynamic += plan.runs.bytes;
   return Unit{};
 }
 

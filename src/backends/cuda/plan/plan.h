@@ -6,6 +6,7 @@
 #include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/layout/layout.h"
+#include "backends/cuda/layout/row_runs.h"
 #include "backends/cuda/layout/staging.h"
 #include "backends/cuda/machine/arch.h"
 #include "backends/cuda/plan/b2b_rounds.h"
@@ -30,7 +31,7 @@ struct SharedMemory {
   Index exchanged = 0;    // where a program's threads exchange values
   Index exchange_at = 0;  // first byte of the exchanges
   Index dynamic = 0;      // all that the launch asks for
-  Index staged_at = 0;    // of these: rows of the next programs lie from here on
+  Index staged_at = 0;    // of these: rows of the next programs, or runs of rows, lie from here on
   Index of_cluster = 0;   // declared by the kernel: what the blocks of a cluster tell each other
 };
 
@@ -46,6 +47,7 @@ struct CudaPlan {
   ElementLoops elements;
 
   std::vector<StagedLoad> staged;  // ElementLoops: loads of the next programs
+  RowRuns runs;                    // ElementLoops: tiles that come and leave as runs of bytes
   OverlappingRounds rounds;        // WgmmaB2b
   std::vector<int> block_stages;   // back-to-back matmuls: pipeline stages of each block
   std::map<const tile::Op*, std::vector<CopyPoint>> copy_points;  // MmaB2b: by loop

@@ -2,7 +2,7 @@
 #include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/layout/folded_rows.h"
 #include "backends/cuda/layout/spread.h"
-#include "backends/cuda/print/kernel_printer.h"
+#include "backends/cuda/print/pipeline.h"
 #include "backends/printer/expressions.h"
 
 #include <algorithm>
@@ -104,6 +104,7 @@ void ElementPrinter::print_elements(const ElementLoop& plan) {
   accuracy_ = printer::accuracy_in_loop(kernel_, plan, facts_.accuracy);
   const std::size_t n = plan.body.size();
   analysis_.count_uses(loop);
+  k_.pipeline().bring_tiles(loop);
   loads_.print_loads(loop);
   for (const Instr& in : plan.body)
     if (analysis_.packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
@@ -143,6 +144,7 @@ void ElementPrinter::print_elements(const ElementLoop& plan) {
   if (rows && loop.frame.row_steps() > 1) out_.close();
   reductions_.print_scans(loop);
   reductions_.print_exchange(loop);
+  k_.pipeline().send_tiles(loop);
   accuracy_ = facts_.accuracy;
 }
 

@@ -12,7 +12,8 @@ using tile::OpKind;
 
 Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, const Access& access) {
   Address a;
-  IndexText layout = expressions_.base_offset(access);
+  const std::string in_shared = k_.pipeline().tile_in_shared(access.op());
+  IndexText layout = in_shared.empty() ? expressions_.base_offset(access) : IndexText(0);
   const TileFrame& f = loop.frame;
   for (int axis = 0; axis < static_cast<int>(in.axes.size()); ++axis) {
     const int loop_axis = in.axes[static_cast<std::size_t>(axis)];
@@ -40,7 +41,7 @@ Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, con
       if (!access.contiguous(axis) || !access.aligned(axis, f.vector)) a.element_step = each.str();
     }
   }
-  const std::string view = names_.view(access.op().param);
+  const std::string view = in_shared.empty() ? names_.view(access.op().param) : in_shared;
   if (layout.is(0)) {
     a.base = view;
     return a;
@@ -226,7 +227,9 @@ void LoadPrinter::print_filling(PrintedLoop& loop, std::size_t i) {
   // Pieces of a tile come in turn since registers hold no more of them: ptxas moves loads of memory that
   // nobody writes from piece to piece, and spills what they load.
   const bool in_turn = piece_ && part == Part::all;
-  const std::string cache = in_turn ? ", Cache::in_turn" : expressions_.load_cache(*in.op);
+  const std::string cache = !k_.pipeline().tile_in_shared(*in.op).empty() ? ""
+                            : in_turn                                     ? ", Cache::in_turn"
+                                                                          : expressions_.load_cache(*in.op);
   const bool vectors = part == Part::all || part == Part::cols;
   const std::string row_condition = b.rows && (part == Part::all || part == Part::rows)
                                         ? between(row_text(loop), b.first_row, b.end_row)

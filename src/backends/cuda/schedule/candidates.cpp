@@ -83,6 +83,23 @@ class Candidates {
       (void)evaluate(s);
   }
 
+  // Rows that lie one behind another, whose length leaves lanes or parts of a vector without work.
+  bool are_runs() const {
+    return work_.exchanges > 0 && !work_.loops && !main_.shifted && main_.rows > 1 &&
+           (main_.vector * main_.access_bytes < kWidestAccess ||
+            !std::has_single_bit(static_cast<std::uint64_t>(vectors())));
+  }
+
+  void add_runs(int threads, int threads_per_row) {
+    tile::Schedule s{.threads = threads,
+                     .vector_bytes = static_cast<int>(std::max(main_.vector * main_.access_bytes, least_bytes_)),
+                     .kind = tile::ElementLoops{.threads_per_row = threads_per_row}};
+    const auto plan = planner_.plan(s);
+    if (!plan || find_row_runs({kernel_, *plan->loops, plan->ranges, s}, plan->layouts).all.empty()) return;
+    s.kind = tile::ElementLoops{.threads_per_row = threads_per_row, .through_shared = 1};
+    (void)evaluate(s);
+  }
+
   Result<CudaPlan> evaluate(const tile::Schedule& s) {
     backends::Candidate c;
     c.schedule = s;
@@ -171,6 +188,12 @@ class Candidates {
         if (threads / row > 2 * rows) continue;  // groups without a row
         add(threads, {.threads_per_row = row, .cluster = cluster});
       }
+      if (cluster == 1 && are_runs())
+        for (int row = 1; row < 32 && Index{row} <= vectors_rounded_up() && Index{threads / row} >= 8; row *= 2) {
+          const Index columns_each = ceil_div(vectors(), row) * main_.vector;
+          if (ceil_div(rows, threads / row) * columns_each <= kMaxElements && Index{threads / row} <= 2 * rows)
+            add_runs(threads, row);
+        }
     }
   }
 

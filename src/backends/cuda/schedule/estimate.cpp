@@ -410,6 +410,25 @@ double lines_of_a_warp(const TileFrame& f, double row_bytes, double column_bytes
   return std::min(rows * of_row, 1 + ((rows - 1) * row_bytes + span - access_bytes) / kLineBytes);
 }
 
+// Turns in which shared memory answers a warp whose lanes lie `apart` bytes from row to row and `bytes` from lane
+// to lane: of its 32 banks of 4 bytes each gives one word a turn.
+double bank_turns(const TileFrame& f, Index apart, Index bytes) {
+  const Index phases = std::max<Index>(1, bytes / 4), lanes = 32 / phases, in_row = std::min(32, f.threads_per_row);
+  Index turns = 0;
+  for (Index phase = 0; phase < phases; ++phase) {
+    std::map<Index, std::set<Index>> words;  // by bank
+    for (Index lane = phase * lanes; lane < (phase + 1) * lanes; ++lane)
+      for (Index byte = 0; byte < std::max<Index>(bytes, 1); byte += 4) {
+        const Index word = (lane / in_row * apart + lane % in_row * bytes + byte) / 4;
+        words[word % 32].insert(word);
+      }
+    std::size_t most = 0;
+    for (const auto& [bank, of_bank] : words) most = std::max(most, of_bank.size());
+    turns += static_cast<Index>(most);
+  }
+  return static_cast<double>(turns);
+}
+
 double line_visits(const tile::Kernel& kernel, const CudaPlan& plan) {
   double visits = 0;
   for (const auto& [loop, place] : plan.layouts.loops) {
@@ -424,6 +443,13 @@ double line_visits(const tile::Kernel& kernel, const CudaPlan& plan) {
       const double bytes = static_cast<double>(size_bytes(access.view().dtype)),
                    step = step_bytes(access, in, axes.back()),
                    row = axes.size() == 2 ? step_bytes(access, in, axes.front()) : 0;
+      if (plan.runs.has(*in.op)) {
+        const Index size = static_cast<Index>(size_bytes(access.view().dtype)), vector = f.vector * size;
+        visits += 2 * static_cast<double>(f.rows * f.cols) * bytes / kLineBytes +
+                  static_cast<double>(f.elements_per_thread() / f.vector) * (plan.schedule.threads / 32.0) *
+                      bank_turns(f, f.cols * size, vector);
+        continue;
+      }
       const bool vectors = step == bytes;
       const double together = vectors ? static_cast<double>(f.vector) : 1;
       const double accesses =
@@ -481,6 +507,9 @@ Occupancy occupancy(const tile::Kernel& kernel, const CudaPlan& plan) {
   out.registers = std::min(255, (kBaseRegisters + static_cast<int>(most) + 7) / 8 * 8);
   out.blocks = std::min({kRegistersPerMultiprocessor / (out.registers * s.threads),
                          kThreadsPerMultiprocessor / s.threads, kBlocksPerMultiprocessor});
+  if (plan.runs.bytes > 0)
+    out.blocks = static_cast<int>(std::min<Index>(
+        out.blocks, plan.options.max_shared_bytes / (plan.shared.dynamic + kReservedSharedBytes)));
   if (!staged.empty()) {
     out.staged = true;
     const Index bytes = slots * kSlotBytes * s.threads * stages(s);

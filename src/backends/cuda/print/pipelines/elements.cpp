@@ -8,6 +8,57 @@ using tile::OpKind;
 
 void Elements::print_body() { k_.print_steps(loops_.steps); }
 
+void RunsOfRows::print_body() {
+  for (const RowRun& run : plan_.runs.all) {
+    const std::string name = places_[run.op] = names_.unique(names_.stem(run.op->param) + "_tile");
+    const DType dtype = kernel_.views[static_cast<std::size_t>(run.op->param)].dtype;
+    out_.line("{}* const {} = shared_memory<{}>({});", dtype, name, dtype, plan_.shared.staged_at + run.at);
+  }
+  Elements::print_body();
+}
+
+// What both ways of a run are called with: where it lies in memory, and how many elements of it there are.
+std::string RunsOfRows::call(const RowRun& run) {
+  const Access access(kernel_, plan_.ranges, *run.op);
+  std::string count = integer(run.rows * run.row);
+  if (access.checked_above(run.rows_dim)) {
+    need("edge");
+    count = fmt::format(
+        "end_inside({}, {}, {}) * {}",
+        expressions_.as_type(expressions_.scalar(access.start(run.rows_dim)), DType::i64),
+        expressions_.dim_text(access.extent(run.rows_dim)).str(), run.rows, run.row);
+  }
+  return fmt::format("<{}, {}>({}, {} + {}, {});", schedule_.threads, run.rows * run.row, places_.at(run.op),
+                     names_.view(run.op->param), expressions_.base_offset(access).added(), count);
+}
+
+void RunsOfRows::bring_tiles(const PrintedLoop& loop) {
+  bool any = false;
+  for (const RowRun& run : plan_.runs.all) {
+    if (run.loop != loop.plan || run.op->kind != OpKind::load) continue;
+    need("runs");
+    out_.write("fetch_run" + call(run));
+    any = true;
+  }
+  if (any) out_.write("wait_for_runs();");
+}
+
+void RunsOfRows::send_tiles(const PrintedLoop& loop) {
+  bool any = false;
+  for (const RowRun& run : plan_.runs.all) {
+    if (run.loop != loop.plan || run.op->kind != OpKind::store) continue;
+    need("runs");
+    if (!any) out_.write("__syncthreads();");
+    out_.write("send_run" + call(run));
+    any = true;
+  }
+}
+
+std::string RunsOfRows::tile_in_shared(const Op& op) const {
+  const auto found = places_.find(&op);
+  return found == places_.end() ? std::string() : found->second;
+}
+
 // One block walks over every gridDim.x-th program.
 void PersistentRows::print_body() {
   const std::string programs = k_.programs().programs_text();

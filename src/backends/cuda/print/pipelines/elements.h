@@ -12,6 +12,21 @@ class Elements : public Pipeline {
   void print_body() override;
 };
 
+// Tiles of whole rows come to shared memory as runs of bytes, and leave it so (layout/row_runs.h).
+class RunsOfRows : public Elements {
+ public:
+  explicit RunsOfRows(KernelPrinter& k) : Elements(k) {}
+  void print_body() override;
+  void bring_tiles(const PrintedLoop& loop) override;
+  void send_tiles(const PrintedLoop& loop) override;
+  std::string tile_in_shared(const Op& op) const override;
+
+ private:
+  std::string call(const RowRun& run);
+
+  std::map<const Op*, std::string> places_;
+};
+
 // A persistent kernel that copies the rows of the next programs into shared memory while it computes on the
 // present one's: memory is busy all the time, and the rows take no registers.
 class PersistentRows : public Pipeline {

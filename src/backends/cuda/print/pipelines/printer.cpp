@@ -20,6 +20,7 @@ struct PipelineOf {
   Printed operator()(const tile::LibraryCall&) const { return nullptr; }
   Printed operator()(const tile::ElementLoops&) const {
     if (walks_programs(plan.schedule)) return std::make_unique<PersistentRows>(k);
+    if (!plan.runs.all.empty()) return std::make_unique<RunsOfRows>(k);
     return std::make_unique<Elements>(k);
   }
   Printed operator()(const tile::MmaDot&) const { return std::make_unique<CpAsyncDot>(k); }
