@@ -55,7 +55,8 @@ TEST(ShortRows, ComeAndLeaveAsRuns) {
       {"sums", [](const ir::Value& x) { return ops::sum(ops::tanh(x), {-1}); }},
       {"softmax", [](const ir::Value& x) { return ops::softmax(x, -1); }},
       {"softmax in f32", [](const ir::Value& x) { return ops::softmax(ops::cast(x, DType::f32), -1); }},
-      {"their own sum's share", [](const ir::Value& x) { return ops::add(x, ops::softmax(ops::mul(x, x), -1)); }},
+      {"their own sum's share",
+       [](const ir::Value& x) { return ops::add(x, ops::softmax(ops::mul(x, x), -1)); }},
   };
   for (const Rows& kind : kinds)
     for (const auto& [dtype, rows, length] : {std::tuple<DType, Index, Index>{DType::bf16, 300, 26},

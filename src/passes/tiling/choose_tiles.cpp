@@ -17,7 +17,7 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr Index kManyRows = 16;      // of a program
+constexpr Index kManyRows = 16;     // of a program
 constexpr Index kShortBlock = 256;  // of rows on a target that keeps none: most lengths are made of these
 // A byte that is stored counts as so many loaded ones where a column axis is chosen: a store that is not
 // coalesced costs whole lines both ways. Chosen, not measured.
@@ -264,11 +264,14 @@ class Chooser {
     return TileShape{.row = groups, .column = column, .rows = extent(groups), .columns = extent(column)};
   }
 
-  // Rows that a program's threads compute two or four at a time, with none left over for a turn of its own; of
-  // many the power of two beside them, which any number of threads divides, and whose bytes any vector does.
+  // Rows that a program's threads compute two or four at a time, with none left over for a turn of its own;
+  // of many the power of two beside them, which any number of threads divides, and whose bytes any vector
+  // does.
   static Index side_by_side(Index rows, Index most) {
     if (rows < kManyRows) return rows < 4 ? std::min<Index>(rows, 2) : rows / 4 * 4;
-    const auto floor = [](Index n) { return static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(n))); };
+    const auto floor = [](Index n) {
+      return static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(n)));
+    };
     return std::min(floor(rows * 99 / 70), floor(most));  // sqrt(2)
   }
 

@@ -47,7 +47,8 @@ class RowRunFinder {
     if (f.map != RowMap::strided || f.shifted || f.cluster > 1 || f.row_blocks > 1) return;
     for (const Instr& in : loop.body) {
       if (!(is_load(in) || is_store(in)) || in.axes.size() != 2 || out_.has(*in.op)) continue;
-      if (side_of_axis(loop, layout, in.axes[0]) != 0 || side_of_axis(loop, layout, in.axes[1]) != 1) continue;
+      if (side_of_axis(loop, layout, in.axes[0]) != 0 || side_of_axis(loop, layout, in.axes[1]) != 1)
+        continue;
       const tile::ViewUse& use = uses_[static_cast<std::size_t>(in.op->param)];
       if (use.accumulated || (is_load(in) ? use.written : use.read)) continue;
       const Access access(input_.kernel, input_.ranges, *in.op);
@@ -58,7 +59,8 @@ class RowRunFinder {
     }
   }
 
-  // Whether all rows are inside but the last ones, each is whole, and the first begins at a multiple of a piece.
+  // Whether all rows are inside but the last ones, each is whole, and the first begins at a multiple of a
+  // piece.
   bool is_run(const Access& access) const {
     const int rows = access.dim_of(0), columns = access.dim_of(1);
     const Index row = access.tile().shape[1];

@@ -15,8 +15,8 @@ class Pipeline : public PrinterParts {
   virtual bool print_loop(const Step&) { return false; }
   // Says where an element loop finds what an instruction loads, if the pipeline brings it; whether it did.
   virtual bool bring_load(PrintedLoop&, std::size_t) { return false; }
-  // Prints how the tiles of an element loop come to where its threads read them, in front of its loads, and how
-  // its results leave, behind it; if the pipeline moves them.
+  // Prints how the tiles of an element loop come to where its threads read them, in front of its loads, and
+  // how its results leave, behind it; if the pipeline moves them.
   virtual void bring_tiles(const PrintedLoop&) {}
   virtual void send_tiles(const PrintedLoop&) {}
   // The pointer to the tile that a load or a store has in shared memory; empty where it has none.

@@ -91,9 +91,10 @@ class Candidates {
   }
 
   void add_runs(int threads, int threads_per_row) {
-    tile::Schedule s{.threads = threads,
-                     .vector_bytes = static_cast<int>(std::max(main_.vector * main_.access_bytes, least_bytes_)),
-                     .kind = tile::ElementLoops{.threads_per_row = threads_per_row}};
+    tile::Schedule s{
+        .threads = threads,
+        .vector_bytes = static_cast<int>(std::max(main_.vector * main_.access_bytes, least_bytes_)),
+        .kind = tile::ElementLoops{.threads_per_row = threads_per_row}};
     const auto plan = planner_.plan(s);
     if (!plan || find_row_runs({kernel_, *plan->loops, plan->ranges, s}, plan->layouts).all.empty()) return;
     s.kind = tile::ElementLoops{.threads_per_row = threads_per_row, .through_shared = 1};
@@ -189,9 +190,11 @@ class Candidates {
         add(threads, {.threads_per_row = row, .cluster = cluster});
       }
       if (cluster == 1 && are_runs())
-        for (int row = 1; row < 32 && Index{row} <= vectors_rounded_up() && Index{threads / row} >= 8; row *= 2) {
+        for (int row = 1; row < 32 && Index{row} <= vectors_rounded_up() && Index{threads / row} >= 8;
+             row *= 2) {
           const Index columns_each = ceil_div(vectors(), row) * main_.vector;
-          if (ceil_div(rows, threads / row) * columns_each <= kMaxElements && Index{threads / row} <= 2 * rows)
+          if (ceil_div(rows, threads / row) * columns_each <= kMaxElements &&
+              Index{threads / row} <= 2 * rows)
             add_runs(threads, row);
         }
     }

@@ -410,10 +410,11 @@ double lines_of_a_warp(const TileFrame& f, double row_bytes, double column_bytes
   return std::min(rows * of_row, 1 + ((rows - 1) * row_bytes + span - access_bytes) / kLineBytes);
 }
 
-// Turns in which shared memory answers a warp whose lanes lie `apart` bytes from row to row and `bytes` from lane
-// to lane: of its 32 banks of 4 bytes each gives one word a turn.
+// Turns in which shared memory answers a warp whose lanes lie `apart` bytes from row to row and `bytes` from
+// lane to lane: of its 32 banks of 4 bytes each gives one word a turn.
 double bank_turns(const TileFrame& f, Index apart, Index bytes) {
-  const Index phases = std::max<Index>(1, bytes / 4), lanes = 32 / phases, in_row = std::min(32, f.threads_per_row);
+  const Index phases = std::max<Index>(1, bytes / 4), lanes = 32 / phases,
+              in_row = std::min(32, f.threads_per_row);
   Index turns = 0;
   for (Index phase = 0; phase < phases; ++phase) {
     std::map<Index, std::set<Index>> words;  // by bank

@@ -1,6 +1,6 @@
-// Runs of bytes between memory and a block's shared memory: tiles of whole rows that lie one behind another, whose
-// length no vector divides. Pieces of 16 bytes go to neighbouring threads; both ends of a run are aligned to
-// that.
+// Runs of bytes between memory and a block's shared memory: tiles of whole rows that lie one behind another,
+// whose length no vector divides. Pieces of 16 bytes go to neighbouring threads; both ends of a run are
+// aligned to that.
 #pragma once
 
 #include "tw_cuda/async.cuh"

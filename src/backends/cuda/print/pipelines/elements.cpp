@@ -23,10 +23,9 @@ std::string RunsOfRows::call(const RowRun& run) {
   std::string count = integer(run.rows * run.row);
   if (access.checked_above(run.rows_dim)) {
     need("edge");
-    count = fmt::format(
-        "end_inside({}, {}, {}) * {}",
-        expressions_.as_type(expressions_.scalar(access.start(run.rows_dim)), DType::i64),
-        expressions_.dim_text(access.extent(run.rows_dim)).str(), run.rows, run.row);
+    count = fmt::format("end_inside({}, {}, {}) * {}",
+                        expressions_.as_type(expressions_.scalar(access.start(run.rows_dim)), DType::i64),
+                        expressions_.dim_text(access.extent(run.rows_dim)).str(), run.rows, run.row);
   }
   return fmt::format("<{}, {}>({}, {} + {}, {});", schedule_.threads, run.rows * run.row, places_.at(run.op),
                      names_.view(run.op->param), expressions_.base_offset(access).added(), count);
