@@ -170,7 +170,8 @@ TEST(DataLoading, AnEpochEndsBetweenTwoBatchesWhereTheUserWantsAnEnd) {
   ASSERT_TRUE(instance.ok()) << instance.error().message;
   const Status run = instance->contenders[0].run(0);
   ASSERT_FALSE(run.ok());
-  EXPECT_NE(run.error().message.find("interrupted within an epoch"), std::string::npos) << run.error().message;
+  EXPECT_NE(run.error().message.find("interrupted within an epoch"), std::string::npos)
+      << run.error().message;
   EXPECT_EQ(asked, 3);
 }
 

@@ -120,9 +120,8 @@ class SizeRange::Opening {
       const Course* base = &course;
       for (const auto& [other_extent, other] : changing)
         if (times_of(*base, other) > 1) base = &other;
-      const auto known = std::find_if(named.begin(), named.end(), [&](const Course& size) {
-        return differ_by_the_same(*base, size);
-      });
+      const auto known = std::find_if(named.begin(), named.end(),
+                                      [&](const Course& size) { return differ_by_the_same(*base, size); });
       const Index times = times_of(course, *base);
       *extent = {static_cast<int>(known - named.begin()), 0, times};
       if (known != named.end()) {

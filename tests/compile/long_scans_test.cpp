@@ -58,8 +58,8 @@ TEST(LongScans, PassNaNOnFromBlockToBlock) {
   }
 }
 
-// Whatever the order, a product of i + 1 factors is i multiplications, each off by 2^-24 of itself at most: what
-// a plain loop's bound says holds of trees and blocks as well.
+// Whatever the order, a product of i + 1 factors is i multiplications, each off by 2^-24 of itself at most:
+// what a plain loop's bound says holds of trees and blocks as well.
 TEST(LongScans, ProductsOfAMillionFactorsNearOneAreWithinALoopsBound) {
   Context ctx;
   constexpr Index kLength = 1'000'000;

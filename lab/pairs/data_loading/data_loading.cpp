@@ -269,10 +269,11 @@ Result<PairInstance> make_data_loading(const Knobs& knobs, LabDevice& device) {
   const auto step_us = static_cast<double>(knobs.integer("step_us"));
   // Each is at most 2^20: their product has room in 64 bits.
   if (s.windows() * s.length > kMostTokens)
-    throw Error(fmt::format("data_loading: an epoch of {} tokens, rows x length x steps = {} x {} x {}: it has "
-                            "at most {}",
-                            s.windows() * s.length, s.rows, s.length, s.steps, kMostTokens),
-                Location::current());
+    throw Error(
+        fmt::format("data_loading: an epoch of {} tokens, rows x length x steps = {} x {} x {}: it has "
+                    "at most {}",
+                    s.windows() * s.length, s.rows, s.length, s.steps, kMostTokens),
+        Location::current());
   const auto files = std::make_shared<TokenFiles>(s);
   ProcedureWorkload w{.target = "data_loading",
                       .shape = fmt::format("B{} T{} x{} step {} us", s.rows, s.length, s.steps, step_us),
@@ -302,8 +303,10 @@ Result<PairInstance> make_data_loading(const Knobs& knobs, LabDevice& device) {
     return failure(Failure::Kind::device, error.what());
   }
   Context& context = *device.context;
-  w.procedures = {loading("in turn", files, step, device.stop, [&context, files] { return in_turn(context, files); }),
-                  loading("prefetch", files, step, device.stop, [&context, files] { return prefetched(context, files); })};
+  w.procedures = {
+      loading("in turn", files, step, device.stop, [&context, files] { return in_turn(context, files); }),
+      loading("prefetch", files, step, device.stop,
+              [&context, files] { return prefetched(context, files); })};
   w.peers = for_data_loaders(files, step_us);
   return make_instance(std::move(w), device);
 }
@@ -311,24 +314,23 @@ Result<PairInstance> make_data_loading(const Knobs& knobs, LabDevice& device) {
 }  // namespace
 
 Pair data_loading_pair() {
-  return {
-      .name = "data_loading",
-      .doc = "batches of tokens from mapped shards to a training step",
-      .knobs = {{.name = "rows", .values = {Index{32}}, .doc = "of a batch", .most = kMostKnob},
-                {.name = "length", .values = {Index{1024}}, .doc = "tokens of a row", .most = kMostKnob},
-                {.name = "steps",
-                 .values = {Index{32}},
-                 .doc = "batches of an epoch, which is an iteration",
-                 .most = kMostKnob},
-                {.name = "step_us",
-                 .values = {Index{1000}},
-                 .doc = "microseconds of a step without its data, about; 0: none",
-                 .least = 0,
-                 .most = 1e6}},
-      .make = make_data_loading,
-      .tiny = {{"rows=3", "length=5", "steps=4", "step_us=0,100"}},
-      .suites = {{"quick", {"rows=8", "steps=16"}}},
-      .is_program = false};
+  return {.name = "data_loading",
+          .doc = "batches of tokens from mapped shards to a training step",
+          .knobs = {{.name = "rows", .values = {Index{32}}, .doc = "of a batch", .most = kMostKnob},
+                    {.name = "length", .values = {Index{1024}}, .doc = "tokens of a row", .most = kMostKnob},
+                    {.name = "steps",
+                     .values = {Index{32}},
+                     .doc = "batches of an epoch, which is an iteration",
+                     .most = kMostKnob},
+                    {.name = "step_us",
+                     .values = {Index{1000}},
+                     .doc = "microseconds of a step without its data, about; 0: none",
+                     .least = 0,
+                     .most = 1e6}},
+          .make = make_data_loading,
+          .tiny = {{"rows=3", "length=5", "steps=4", "step_us=0,100"}},
+          .suites = {{"quick", {"rows=8", "steps=16"}}},
+          .is_program = false};
 }
 
 }  // namespace tilewright::lab

@@ -13,9 +13,9 @@ namespace {
 
 using Step = FloatFormula::Step;
 
-constexpr std::size_t kMostSteps = 3;       // chosen: a factor of the loss, the chain rule's, a step's
-constexpr std::size_t kMostConstants = 8;   // 16 steps: 4,000 chains of three
-constexpr int kScales = 10;                 // powers of two that chains of constants bring
+constexpr std::size_t kMostSteps = 3;      // chosen: a factor of the loss, the chain rule's, a step's
+constexpr std::size_t kMostConstants = 8;  // 16 steps: 4,000 chains of three
+constexpr int kScales = 10;                // powers of two that chains of constants bring
 
 bool is_power_of_two(double x) {
   int exponent = 0;
@@ -90,8 +90,8 @@ class Search {
     formula_.rounded = rounded;
     values_.reserve(bits.size());
     for (const std::int64_t b : bits) values_.push_back(tile::scalar_value(dtype, b));
-    const bool all = std::all_of(values_.begin(), values_.end(),
-                                 [](double v) { return std::isfinite(v) && v != 0; });
+    const bool all =
+        std::all_of(values_.begin(), values_.end(), [](double v) { return std::isfinite(v) && v != 0; });
     if (!all) values_.clear();  // no count is 0, and no reciprocal of one
   }
 
@@ -109,7 +109,8 @@ class Search {
   }
 
  private:
-  // The formula whose count lies on a line through `count`, if the number at two samples says that there is one.
+  // The formula whose count lies on a line through `count`, if the number at two samples says that there is
+  // one.
   std::optional<FloatFormula> of(const Count& count, double factor) {
     const auto [least, most] = std::minmax_element(count.values.begin(), count.values.end());
     const auto at_least = static_cast<std::size_t>(least - count.values.begin()),

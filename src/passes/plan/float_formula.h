@@ -40,8 +40,8 @@ struct Count {
   std::vector<std::int64_t> values;
 };
 
-// All formulas that give a float its bits at each sample, those of fewer steps first. `counts` are the integers that
-// follow the sizes, `constants` the program's floats that do not.
+// All formulas that give a float its bits at each sample, those of fewer steps first. `counts` are the
+// integers that follow the sizes, `constants` the program's floats that do not.
 std::vector<FloatFormula> float_formulas(DType dtype, const std::vector<std::int64_t>& bits,
                                          const std::vector<Count>& counts,
                                          const std::vector<double>& constants);

@@ -4,7 +4,8 @@
 // of one: blocks that cover it (ceil(u / 64)), steps that fit behind a start (ceil((u - 1) / 2), a slice's),
 // or a float, such as a mean's reciprocal and what its derivative and a step make of it (float_formula.h).
 // Each formula gives what was lowered at every sample; where two that do so differ between the samples, one
-// more sample decides. Whether a formula that is found holds between them is the caller's to see to (tensor/size_range.h).
+// more sample decides. Whether a formula that is found holds between them is the caller's to see to
+// (tensor/size_range.h).
 #pragma once
 
 #include "passes/plan/float_formula.h"

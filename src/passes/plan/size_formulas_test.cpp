@@ -105,8 +105,9 @@ TEST(SizeFormulas, FindFactorsThatWereFolded) {
 }
 
 TEST(SizeFormulas, SayInWhatANumberDiffers) {
-  const auto formulas = SizeFormulas::found(samples_of(
-      [](Index n, Index) { return std::vector{integer(n), number(1 / std::sqrt(double(n)))}; })).formulas;
+  const auto formulas = SizeFormulas::found(samples_of([](Index n, Index) {
+                          return std::vector{integer(n), number(1 / std::sqrt(double(n)))};
+                        })).formulas;
   ASSERT_FALSE(formulas);
   EXPECT_NE(formulas.error().message.find("it is 0.31622776 at size 10, 20"), std::string::npos)
       << formulas.error().message;
