@@ -11,6 +11,7 @@
 #include "harness/run/verify.h"
 #include "pairs/lab_device.h"
 #include "pairs/pairs.h"
+#include "support/errors.h"
 
 namespace tilewright::lab {
 namespace {
@@ -152,6 +153,34 @@ TEST_F(ProcedurePair, RowsAreOfAStepWithWhatItWaited) {
   EXPECT_EQ(result.rows[0].verdict, Verdict::baseline) << result.rows[0].note;
   ASSERT_TRUE(result.rows[0].waited_us.has_value());
   EXPECT_LE(*result.rows[0].waited_us, 10);  // 30 of an iteration or several, of three steps each
+}
+
+Result<PairInstance> data_loading_of(const std::vector<std::string>& settings, LabDevice& device) {
+  const std::vector<Pair> pairs = all_pairs();
+  const std::vector<std::string> names = {"data_loading"};
+  const Job job = select_jobs(pairs, {}, names, settings, DeviceKind::cpu).at(0);
+  return job.pair->make(job.knobs, device);
+}
+
+TEST(DataLoading, AnEpochEndsBetweenTwoBatchesWhereTheUserWantsAnEnd) {
+  OpenDevice open = open_lab_device({.device = "reference", .cache_directory = ""});
+  int asked = 0;
+  open.device.stop = [&] { return asked++ == 2; };
+  auto instance = data_loading_of({"rows=2", "length=5", "steps=100", "step_us=0"}, open.device);
+  ASSERT_TRUE(instance.ok()) << instance.error().message;
+  const Status run = instance->contenders[0].run(0);
+  ASSERT_FALSE(run.ok());
+  EXPECT_NE(run.error().message.find("interrupted within an epoch"), std::string::npos)
+      << run.error().message;
+  EXPECT_EQ(asked, 3);
+}
+
+TEST(DataLoading, NoEpochIsLongerThanAMachineHolds) {
+  OpenDevice open = open_lab_device({.device = "reference", .cache_directory = ""});
+  test::expect_says([&] { (void)data_loading_of({"steps=2^40"}, open.device); },
+                    {"steps=1099511627776: must be 1 to 1048576", "batches of an epoch"});
+  test::expect_says([&] { (void)data_loading_of({"rows=2^20", "length=2^20", "steps=2^20"}, open.device); },
+                    {"1048576 x 1048576 x 1048576", "at most 67108864"});
 }
 
 // PyTorch's loaders read the same shards, in one process and in several.

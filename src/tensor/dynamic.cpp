@@ -4,27 +4,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace tilewright::detail {
 
 namespace {
 
 // Sizes that are likely to be lowered alike: the double, and some that keep what the size is a multiple of.
+// A size that is so many times the least may always be that.
 constexpr int kProbes = 3;
-Index probe_size(Index size, int probe) {
+Index probe_size(Index size, Index least, int probe) {
   constexpr Index kSmallStep = 64, kLargeStep = 8192;
   if (probe == 0) return size * 2;
-  return size + (probe == 1 ? kSmallStep : kLargeStep);
+  const Index times = least > 1 && size % least == 0 ? size / least : 1;
+  return size + times * (probe == 1 ? kSmallStep : kLargeStep);
 }
 
 std::vector<ir::Type> types_at(const std::vector<ir::Type>& arguments, const std::vector<DynamicDim>& dynamic,
                                int probe) {
   std::vector<ir::Type> out = arguments;
+  Index least = std::numeric_limits<Index>::max();
+  for (const DynamicDim& d : dynamic)
+    least = std::min(least, arguments[static_cast<std::size_t>(d.argument)].shape[d.axis]);
   for (const DynamicDim& d : dynamic) {
     ir::Type& type = out[static_cast<std::size_t>(d.argument)];
     std::vector<Index> extents = type.shape.extents();
     Index& size = extents[static_cast<std::size_t>(d.axis)];
-    size = probe_size(size, probe);
+    size = probe_size(size, least, probe);
     type.shape = Shape(extents);
   }
   return out;

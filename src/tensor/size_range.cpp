@@ -48,7 +48,7 @@ class SizeRange::Opening {
     for (const Window window : {Window::short_one, Window::whole}) {
       if (window == Window::whole && is_large()) break;
       if (!find_remainders(window) || !are_samples_together()) continue;
-      formulas = passes::SizeFormulas::found(taken());
+      formulas = formulas_of_samples();
       if (formulas) break;
     }
     if (!formulas) return formulas.error().message.empty() ? others() : formulas.error();
@@ -71,6 +71,14 @@ class SizeRange::Opening {
     return failure(Failure::Kind::unsupported, "other sizes have other kernels" + why_not_);
   }
 
+  // With a few samples more where formulas are told apart by these alone.
+  Result<passes::SizeFormulas> formulas_of_samples() {
+    for (int more = is_large() ? 2 : 6;; --more) {
+      passes::SizeFormulas::Found found = passes::SizeFormulas::found(taken());
+      if (found.formulas || found.apart.empty() || more == 0 || !sample(found.apart)) return found.formulas;
+    }
+  }
+
   std::vector<passes::SizeSample> taken() const {
     std::vector<passes::SizeSample> out;
     for (const auto& [sizes, numbers] : samples_)
@@ -85,8 +93,8 @@ class SizeRange::Opening {
     return all;
   }
 
-  // Dynamic dimensions that differed by the same at all calls are one size; one that never changed is a
-  // number.
+  // Dynamic dimensions that differed by the same at all calls, or of which one was always so many times the
+  // other, are one size; one that never changed is a number.
   bool name_sizes() {
     constexpr std::size_t kMostSizes = 3;
     const std::vector<ir::Type>& newest = of_.seen.front();
@@ -95,27 +103,50 @@ class SizeRange::Opening {
       std::vector<Extent>& extents = out_.extents_.emplace_back();
       for (Index extent : type.shape) extents.push_back({-1, extent});
     }
-    std::vector<std::vector<Index>> courses;  // each size's, at the calls
+    std::vector<std::pair<Extent*, Course>> changing;
+    changing.reserve(of_.dynamic.size());
     for (const DynamicDim& d : of_.dynamic) {
-      std::vector<Index> course;
+      Course course;
       course.reserve(of_.seen.size());
       for (const auto& types : of_.seen)
         course.push_back(types[static_cast<std::size_t>(d.argument)].shape[d.axis]);
-      const auto [least, most] = std::minmax_element(course.begin(), course.end());
       Extent& extent = out_.extents_[static_cast<std::size_t>(d.argument)][static_cast<std::size_t>(d.axis)];
-      if (extent.size >= 0 || *least == *most) continue;
-      const auto same = std::find_if(courses.begin(), courses.end(), [&](const std::vector<Index>& other) {
-        for (std::size_t i = 0; i < course.size(); ++i)
-          if (course[i] - other[i] != course[0] - other[0]) return false;
-        return true;
-      });
-      extent = {static_cast<int>(same - courses.begin()), same == courses.end() ? 0 : course[0] - (*same)[0]};
-      if (same != courses.end()) continue;
-      now_.push_back(course[0]);
-      out_.sizes_.push_back({.least = *least, .most = *most, .first = course[0]});
-      courses.push_back(std::move(course));
+      const auto [least, most] = std::minmax_element(course.begin(), course.end());
+      if (*least != *most) changing.emplace_back(&extent, std::move(course));
+    }
+    std::vector<Course> named;
+    for (const auto& [extent, course] : changing) {
+      // What it is so many times of may come behind it.
+      const Course* base = &course;
+      for (const auto& [other_extent, other] : changing)
+        if (times_of(*base, other) > 1) base = &other;
+      const auto known = std::find_if(named.begin(), named.end(),
+                                      [&](const Course& size) { return differ_by_the_same(*base, size); });
+      const Index times = times_of(course, *base);
+      *extent = {static_cast<int>(known - named.begin()), 0, times};
+      if (known != named.end()) {
+        extent->value = course[0] - times * (*known)[0];
+        continue;
+      }
+      const auto [least, most] = std::minmax_element(base->begin(), base->end());
+      now_.push_back((*base)[0]);
+      out_.sizes_.push_back({.least = *least, .most = *most, .first = (*base)[0]});
+      named.push_back(*base);
     }
     return !now_.empty() && now_.size() <= kMostSizes;
+  }
+
+  using Course = std::vector<Index>;  // a dynamic dimension's extents, at the calls
+  static bool differ_by_the_same(const Course& a, const Course& b) {
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (a[i] - b[i] != a[0] - b[0]) return false;
+    return true;
+  }
+  // How many times b a always was; 0 where it was not.
+  static Index times_of(const Course& a, const Course& b) {
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (b[0] == 0 || a[0] % b[0] != 0 || a[i] != a[0] / b[0] * b[i]) return 0;
+    return a[0] / b[0];
   }
 
   // The numbers that are lowered at these sizes; nothing where the kernels are others.
@@ -127,7 +158,7 @@ class SizeRange::Opening {
       for (std::size_t axis = 0; axis < out_.extents_[a].size(); ++axis)
         if (const Extent& e = out_.extents_[a][axis]; e.size >= 0) {
           Index& extent = types[a].shape[static_cast<int>(axis)];
-          extent = sizes[static_cast<std::size_t>(e.size)] + e.value;
+          extent = sizes[static_cast<std::size_t>(e.size)] * e.times + e.value;
           if (extent < 2) return at->second;
         }
     try {
@@ -288,7 +319,8 @@ std::optional<std::vector<Index>> SizeRange::sizes_of(const std::vector<const ir
     if (type.dtype != dtypes_[a] || type.shape.extents().size() != extents.size()) return std::nullopt;
     for (std::size_t axis = 0; axis < extents.size(); ++axis) {
       const Extent& e = extents[axis];
-      const Index size = type.shape.extents()[axis] - e.value;
+      const Index more = type.shape.extents()[axis] - e.value, size = more / e.times;
+      if (more % e.times != 0) return std::nullopt;
       if (e.size < 0) {
         if (size != 0) return std::nullopt;
         continue;
@@ -343,7 +375,8 @@ std::string SizeRange::guard() const {
       if (e.size < 0)
         shape += fmt::format("{}", e.value);
       else
-        shape += fmt::format("n{}{}", e.size, e.value == 0 ? "" : fmt::format("{:+}", e.value));
+        shape += fmt::format("{}n{}{}", e.times == 1 ? "" : fmt::format("{} ", e.times), e.size,
+                             e.value == 0 ? "" : fmt::format("{:+}", e.value));
     }
     out += fmt::format("{}{}[{}]", a == 0 ? "" : ", ", name(dtypes_[a]), shape);
   }

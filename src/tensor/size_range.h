@@ -58,10 +58,11 @@ class SizeRange {
   std::string guard() const;  // "f32[n0,64], f32[n1 + 1]; n0 from 100 to 2400"
 
  private:
-  // An extent of an argument: a number, or a size and what it is more.
+  // An extent of an argument: a number, or a size, how many times it, and what it is more.
   struct Extent {
     int size = -1;
     Index value = 0;
+    Index times = 1;
   };
   struct Size {
     Index least = 0, most = 0, step = 1, first = 0;  // first: one of those that are `step` apart

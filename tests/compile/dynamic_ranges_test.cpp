@@ -83,6 +83,33 @@ TEST_P(DynamicRanges, AThirdSizeLowersNothing) {
   }
 }
 
+// What is folded of 1 / n, constants and degrees of freedom is an argument of kernels as well.
+TEST_P(DynamicRanges, GradientsOfMeansLowerNothing) {
+  const Tensor w = ctx_.randn({24, 10});
+  const std::vector<std::pair<const char*, Function>> cases = {
+      {"a step",
+       [w](const Tensors& a) -> Tensors {
+         const auto loss = [&](const Tensor& v) { return 0.9f * mean(square(matmul(a[0], v) / 3.f)); };
+         return {w - 0.1f * grad(loss)(w)};
+       }},
+      {"a weighted mean",
+       [](const Tensors& a) -> Tensors {
+         return {grad([](const Tensor& x) { return mean(x * tanh(x) * 3.f); })(a[0])};
+       }},
+      {"a variance", [](const Tensors& a) -> Tensors {
+         return {grad([](const Tensor& x) { return sum(var(x, 0, 1)) * 0.7f; })(a[0])};
+       }}};
+  for (const auto& [name, function] : cases) {
+    const auto compiled = compile(function, {.dynamic = {{0, 0}}});
+    compiled({ctx_.randn({100, 24})});
+    compiled({ctx_.randn({101, 24})});
+    for (const Index n : {102, 103, 115, 128, 171, 200, 99, 101})
+      EXPECT_EQ(lowered_by(compiled, function, {ctx_.randn({n, 24})}, name), 0)
+          << name << " at " << n << ": " << compiled.report().front().dynamic;
+    EXPECT_EQ(compiled.report().size(), 1) << name;
+  }
+}
+
 TEST_P(DynamicRanges, SizesOutsideHaveProgramsOfTheirOwn) {
   const Function function = [](const Tensors& a) -> Tensors { return {softmax(a[0] * 2.f), sum(a[0], {0})}; };
   const auto compiled = compile(function, {.dynamic = {{0, 0}}});
@@ -126,6 +153,22 @@ TEST_P(DynamicRanges, SizesThatDifferByTheSameAreOne) {
   EXPECT_EQ(call(52), 0) << compiled.report().front().dynamic;
   EXPECT_NE(compiled.report().front().dynamic.find("n0+1"), std::string::npos)
       << compiled.report().front().dynamic;
+}
+
+TEST_P(DynamicRanges, SizesOfWhichOneIsAlwaysTwiceTheOtherAreOne) {
+  const Function function = [](const Tensors& a) -> Tensors {
+    return {a[0] + tanh(concat({a[1], a[1]}, 0)), sum(a[1], {0})};
+  };
+  const auto compiled = compile(function, {.dynamic = {{0, 0}, {1, 0}}});
+  const auto call = [&](Index n, Index m) {
+    return lowered_by(compiled, function, {ctx_.randn({m, 8}), ctx_.randn({n, 8})}, std::to_string(n));
+  };
+  call(150, 300);
+  call(171, 342);
+  for (const Index n : {172, 173, 200, 301, 99}) EXPECT_EQ(call(n, 2 * n), 0);
+  const std::string dynamic = compiled.report().front().dynamic;
+  EXPECT_NE(dynamic.find("for f32[2 n0,8], f32[n0,8]; n0 from "), std::string::npos) << dynamic;
+  test::expect_says([&] { call(50, 99); }, {"100", "99"});  // the function's own mistake
 }
 
 TEST_P(DynamicRanges, AFunctionMayGoAnotherWayAtASize) {

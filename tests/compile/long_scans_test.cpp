@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <random>
 #include <vector>
 
 namespace tilewright {
@@ -53,6 +54,28 @@ TEST(LongScans, PassNaNOnFromBlockToBlock) {
       const auto is_nan = [](float v) { return std::isnan(v); };
       EXPECT_EQ(std::count_if(y.begin(), y.end(), is_nan), kLength - place);
       EXPECT_EQ(std::find_if(y.begin(), y.end(), is_nan) - y.begin(), place);
+    }
+  }
+}
+
+// Whatever the order, a product of i + 1 factors is i multiplications, each off by 2^-24 of itself at most:
+// what a plain loop's bound says holds of trees and blocks as well.
+TEST(LongScans, ProductsOfAMillionFactorsNearOneAreWithinALoopsBound) {
+  Context ctx;
+  constexpr Index kLength = 1'000'000;
+  for (const double spread : {1e-6, 1e-4, 1e-3}) {
+    SCOPED_TRACE(spread);
+    std::mt19937_64 random(1);
+    std::vector<float> x(kLength);
+    for (float& v : x)
+      v = static_cast<float>(1 + spread * (static_cast<double>(random() >> 11) * 0x1p-53 - 0.5));
+    const std::vector<float> products = cumprod(ctx.from(x, {kLength}), 0).to_vector<float>();
+    double exact = 1;  // in float64, whose own roundings come to 1e6 · 2^-53
+    for (Index i = 0; i < kLength; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      exact *= static_cast<double>(x[at]);
+      const double bound = std::expm1(static_cast<double>(i) * (0x1p-24 + 0x1p-53));
+      ASSERT_NEAR(products[at], exact, bound * std::fabs(exact)) << "element " << i;
     }
   }
 }

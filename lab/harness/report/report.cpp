@@ -71,7 +71,6 @@ std::string text_of(const Cell& cell) {
 }
 
 std::string time_html(const Row& row) {
-  if (row.verdict == Verdict::no_memory) return "−1";
   if (!row.median_us) return "";
   if (!row.ci95_us) return time_text(*row.median_us);
   return fmt::format("{} <small>±{:.1f} %</small>", time_text(*row.median_us),
@@ -102,7 +101,7 @@ std::vector<Cell> cells_of(const Row& row) {
   return {{"call ± 95 %", time_html(row)},
           {"its device time", device_time_text(row)},
           {"samples", row.samples > 0 ? fmt::format("{}", row.samples) : ""},
-          {"rate", row.verdict == Verdict::no_memory ? "−1" : escape_html(short_rate_text(row))},
+          {"rate", escape_html(short_rate_text(row))},
           {"of the roofline", share_html(row)},
           {"speedup", speedup_html(row)},
           {"worst error, bound", error_html(row)}};

@@ -13,7 +13,6 @@ namespace tilewright::lab {
 namespace {
 
 constexpr std::string_view kNothing = "–";
-constexpr std::string_view kNoMemory = "−1";  // as benchmarks of attention show lengths that do not fit
 
 std::string workload_text(const Row& row) {
   std::string text = row.target + " " + row.shape;
@@ -23,7 +22,6 @@ std::string workload_text(const Row& row) {
 }
 
 std::string median_text(const Row& row) {
-  if (row.verdict == Verdict::no_memory) return std::string(kNoMemory);
   if (!row.median_us) return std::string(kNothing);
   if (!row.ci95_us) return time_text(*row.median_us);
   const double half = 50 * (row.ci95_us->high - row.ci95_us->low) / *row.median_us;
@@ -31,7 +29,6 @@ std::string median_text(const Row& row) {
 }
 
 std::string rate_text(const Row& row) {
-  if (row.verdict == Verdict::no_memory) return std::string(kNoMemory);
   if (!row.rate) return std::string(kNothing);
   const int digits = *row.rate < 10 ? 2 : *row.rate < 100 ? 1 : 0;
   return fmt::format("{:.{}f} {:<7}", *row.rate, digits, row.unit);
@@ -153,11 +150,6 @@ std::string csv_cell(const std::string& text) {
 
 std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
-// A time or a rate, −1 where the device could not hold the work.
-std::string csv_time(const Row& row, const std::optional<double>& value) {
-  return row.verdict == Verdict::no_memory ? "-1" : csv_number(value);
-}
-
 std::string csv_interval(const std::optional<Interval>& value) {
   return value ? fmt::format("{},{}", value->low, value->high) : ",";
 }
@@ -249,12 +241,12 @@ std::string render_csv(const std::vector<Row>& rows) {
     text += fmt::format("{},{},{},{},{},{},", csv_cell(r.target), csv_cell(r.contender), csv_cell(r.device),
                         csv_cell(r.shape), csv_cell(r.dtype), r.verified);
     text += fmt::format("{},{},{},{},{},", csv_number(r.max_rel_err), csv_number(r.tolerance),
-                        csv_time(r, r.median_us), csv_interval(r.ci95_us), r.samples);
-    text += fmt::format("{},{},{},{},{},", csv_time(r, r.device_us), csv_interval(r.device_ci95_us),
+                        csv_number(r.median_us), csv_interval(r.ci95_us), r.samples);
+    text += fmt::format("{},{},{},{},{},", csv_number(r.device_us), csv_interval(r.device_ci95_us),
                         csv_number(r.compile_ms), r.from_disk, csv_cell(r.chosen));
-    text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_time(r, r.rate), r.unit, csv_number(r.floor_us),
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_number(r.rate), r.unit, csv_number(r.floor_us),
                         csv_number(r.roofline), csv_number(r.speedup), csv_interval(r.speedup_ci95),
-                        name(r.verdict), csv_time(r, r.waited_us));
+                        name(r.verdict), csv_number(r.waited_us));
   }
   return text;
 }

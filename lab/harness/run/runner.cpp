@@ -304,6 +304,8 @@ RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOption
     run.environment.interrupted = run.environment.interrupted || result.interrupted;
     if (events.done) events.done(job, result);
   }
+  const bool stopped = options.timing.stop && options.timing.stop();  // while the last was verified, perhaps
+  run.environment.interrupted = run.environment.interrupted || stopped;
   // A ceiling that was raised on the way holds for what came before, too.
   for (std::size_t i = 0; i < run.rows.size(); ++i) set_floor(run.rows[i], work[i], device.ceilings);
   run.environment.ceilings.push_back({device.name, device.ceilings});

@@ -224,8 +224,8 @@ TEST(RunInstance, WhatTheDeviceCannotHoldIsNoErrorAndTheOthersAreTimed) {
   EXPECT_EQ(rows[1].verdict, Verdict::uncompared);
   EXPECT_TRUE(rows[1].median_us);
   EXPECT_TRUE(sound({rows, {}}));
-  EXPECT_NE(render_csv(rows).find(",-1,"), std::string::npos);
-  EXPECT_NE(render_table({rows, {}}).find("−1"), std::string::npos);
+  EXPECT_EQ(render_csv(rows).find("-1"), std::string::npos);
+  EXPECT_EQ(render_table({rows, {}}).find("−1"), std::string::npos);
 }
 
 TEST(RunInstance, ARowSaysHowMuchOfItHadAReference) {

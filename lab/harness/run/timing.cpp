@@ -60,10 +60,11 @@ struct Lane {
   double of_step(double us, std::int64_t count) const { return us / static_cast<double>(count) / steps; }
 };
 
+// A call that gives up because the user wants an end (LabDevice::stop) has not failed: it is no sample.
 std::optional<BatchTime> sample(Lane& lane, Timer& timer, std::int64_t batch, std::int64_t copies,
-                                const Now& now_us) {
+                                const TimingOptions& options) {
   const std::int64_t first = aligned_first(lane.next, batch, copies);
-  auto time = run_batch(*lane.contender, timer, first, batch, now_us);
+  auto time = run_batch(*lane.contender, timer, first, batch, options.now_us);
   if (time && lane.contender->waited_us) {  // after every batch: what is told is of the time since
     const auto waited = lane.contender->waited_us();
     if (waited)
@@ -72,7 +73,7 @@ std::optional<BatchTime> sample(Lane& lane, Timer& timer, std::int64_t batch, st
       time = waited.error();
   }
   if (!time) {
-    lane.timing.error = time.error().message;
+    if (!(options.stop && options.stop())) lane.timing.error = time.error().message;
     return std::nullopt;
   }
   lane.next = first + batch;
@@ -87,7 +88,7 @@ double warm_up(Lane& lane, Timer& timer, std::int64_t copies, double most_us, co
   std::int64_t batch = 1;
   std::int64_t runs = 0;
   while (true) {
-    const auto time = sample(lane, timer, batch, copies, options.now_us);
+    const auto time = sample(lane, timer, batch, copies, options);
     if (!time) return 0;
     runs += batch;
     recent.push_back(time->wall / static_cast<double>(batch));
@@ -115,7 +116,7 @@ std::optional<double> quickest_us(Lane& lane, Timer& timer, std::int64_t batch, 
                                   const TimingOptions& options) {
   double least = INFINITY;
   for (int i = 0; i < 3; ++i) {
-    const auto time = sample(lane, timer, batch, copies, options.now_us);
+    const auto time = sample(lane, timer, batch, copies, options);
     if (!time) return std::nullopt;
     least = std::min(least, time->us / static_cast<double>(batch));
   }
@@ -184,7 +185,7 @@ class Beside {
 // call finds back by itself. False where it failed.
 bool find_back(Lane& lane, Timer& timer, std::int64_t copies, const TimingOptions& options) {
   constexpr double kLongUs = 20e3;
-  return lane.warm_us > kLongUs || sample(lane, timer, 1, copies, options.now_us);
+  return lane.warm_us > kLongUs || sample(lane, timer, 1, copies, options);
 }
 
 void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, double deadline_us,
@@ -204,7 +205,7 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
     if (beside.is_due() && !stopped()) {
       deadline_us += beside.run_us();
       Lane& next = lanes[active[order.front()]];
-      if (next.active()) (void)sample(next, timer, next.timing.batch, copies, options.now_us);
+      if (next.active()) (void)sample(next, timer, next.timing.batch, copies, options);
     }
     const bool late = options.now_us() >= deadline_us && timing.rounds >= options.floor_samples;
     const bool look = timing.rounds >= options.min_samples && timing.rounds % kLookEvery == 0;
@@ -213,7 +214,7 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
       if (stopped()) return;
       Lane& lane = lanes[active[place]];
       if (!lane.active() || (active.size() > 1 && !find_back(lane, timer, copies, options))) continue;
-      const auto time = sample(lane, timer, lane.timing.batch, copies, options.now_us);
+      const auto time = sample(lane, timer, lane.timing.batch, copies, options);
       if (!time) continue;
       lane.timing.samples_us.push_back(lane.of_step(time->us, lane.timing.batch));
       if (time->waited) lane.timing.waited_us.push_back(lane.of_step(*time->waited, lane.timing.batch));
@@ -246,7 +247,7 @@ std::string distrust(double device_us, double call_us, std::int64_t count, const
 Result<double> device_sample(Lane& lane, const Clocks& clocks, std::int64_t copies, std::int64_t count,
                              const TimingOptions& options) {
   const Contender& contender = *lane.contender;
-  if (!sample(lane, clocks.calls, lane.timing.batch, copies, options.now_us))
+  if (!sample(lane, clocks.calls, lane.timing.batch, copies, options))
     return failure(Failure::Kind::device, lane.timing.error);
   const std::int64_t first = aligned_first(lane.next, count, copies);
   Result<double> us = 0.0;
@@ -344,6 +345,7 @@ Timing time_contenders(PairInstance& instance, const Clocks& clocks, const std::
   }
   timing.interrupted = options.stop && options.stop();
   if (!timing.interrupted) take_rounds(lanes, timer, instance.input_copies, deadline_us, options, timing);
+  timing.interrupted = timing.interrupted || (options.stop && options.stop());  // in the last sample
   if (clocks.device && !timing.interrupted) take_device_times(lanes, clocks, instance, options);
   for (std::size_t c = 0; c < lanes.size(); ++c) {
     Lane& lane = lanes[c];

@@ -255,6 +255,36 @@ TEST(Timing, CtrlCKeepsWhatWasMeasured) {
   }
 }
 
+// A call of many steps ends between two of them: that is no sample, and no failure.
+TEST(Timing, ACallThatGivesUpWhereTheUserWantsAnEndHasNotFailed) {
+  Bench bench({1000, 2000});
+  TimingOptions options = options_of(bench.clock);
+  options.target_ci = 0;
+  options.stop = [&] { return bench.clock.now_us > 60e3; };
+  Contender& gives_up = bench.instance.contenders[1];
+  gives_up.run = [&, run = gives_up.run](std::int64_t i) -> Status {
+    if (Status done = run(i); !done) return done;
+    if (options.stop()) return failure(Failure::Kind::device, "interrupted");
+    return Unit{};
+  };
+  const Timing timing = bench.time(options);
+  EXPECT_TRUE(timing.interrupted);
+  EXPECT_GT(timing.rounds, 3);
+  for (const ContenderTiming& c : timing.contenders) {
+    EXPECT_EQ(c.error, "");
+    EXPECT_GE(c.samples_us.size(), static_cast<std::size_t>(timing.rounds));
+  }
+}
+
+TEST(Timing, CtrlCInTheLastSampleIsTold) {
+  Bench bench({1000});
+  TimingOptions options = options_of(bench.clock);
+  bool wants_end = false;
+  options.stop = [&] { return wants_end; };
+  options.beside = [&] { wants_end = !bench.log.empty(); };  // behind the last round, for one
+  EXPECT_TRUE(bench.time(options).interrupted);
+}
+
 TEST(Timing, TheGuardTurnsSignalsIntoAFlag) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const InterruptGuard guard;

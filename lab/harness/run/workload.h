@@ -41,6 +41,8 @@ struct LabDevice {
   // Begins to probe figures again, named as beaten_figures() does; what it needs lives as long as the
   // sampler.
   std::function<CeilingSampler(const std::vector<std::string>& figures)> probe_again = {};
+  // Whether the user wants an end: calls that take many steps fail between two of these. Null: never.
+  std::function<bool()> stop = {};
   std::shared_ptr<Peers> peers = {};  // contenders in other processes; null: none are wanted
   bool autotune = false;              // a contender more: compiled, with its schedules measured
   bool libraries = false;  // a contender more: a vendor's library, where it has calls for all of the program

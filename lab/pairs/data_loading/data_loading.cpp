@@ -26,6 +26,9 @@ namespace tilewright::lab {
 namespace {
 
 constexpr Index kVocabulary = 50257;  // GPT-2's: tokens of two bytes
+// Chosen: an epoch of so many is held, verified and written in some 7 GB, a hundred bytes each.
+constexpr Index kMostTokens = 1 << 26;
+constexpr double kMostKnob = 1 << 20;
 
 struct LoadSizes {
   Index rows = 0, length = 0, steps = 0;
@@ -154,8 +157,9 @@ class Step {
 using NextBatch = std::function<nn::PrefetchedBatch(std::uint64_t number)>;
 
 // A contender that takes its batches so; `open` begins anew, with the first batch of the present files.
+// Between two batches it ends where `stop` says so.
 Procedure loading(const std::string& name, const FilesPtr& files, const std::shared_ptr<const Step>& step,
-                  std::function<NextBatch()> open) {
+                  const std::function<bool()>& stop, std::function<NextBatch()> open) {
   struct State {
     NextBatch next;
     int version = 0;
@@ -170,6 +174,7 @@ Procedure loading(const std::string& name, const FilesPtr& files, const std::sha
       state->version = files->version();
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
+      if (stop && stop()) throw Error("data_loading: interrupted within an epoch", Location::current());
       const nn::PrefetchedBatch taken = state->next(i);
       state->waited_us += 1e6 * taken.waited_s;
       (*step)(taken.batch, results[i]);
@@ -262,6 +267,13 @@ PeerWorkload for_data_loaders(const FilesPtr& files, double step_us) {
 Result<PairInstance> make_data_loading(const Knobs& knobs, LabDevice& device) {
   const LoadSizes s{knobs.integer("rows"), knobs.integer("length"), knobs.integer("steps")};
   const auto step_us = static_cast<double>(knobs.integer("step_us"));
+  // Each is at most 2^20: their product has room in 64 bits.
+  if (s.windows() * s.length > kMostTokens)
+    throw Error(
+        fmt::format("data_loading: an epoch of {} tokens, rows x length x steps = {} x {} x {}: it has "
+                    "at most {}",
+                    s.windows() * s.length, s.rows, s.length, s.steps, kMostTokens),
+        Location::current());
   const auto files = std::make_shared<TokenFiles>(s);
   ProcedureWorkload w{.target = "data_loading",
                       .shape = fmt::format("B{} T{} x{} step {} us", s.rows, s.length, s.steps, step_us),
@@ -291,8 +303,10 @@ Result<PairInstance> make_data_loading(const Knobs& knobs, LabDevice& device) {
     return failure(Failure::Kind::device, error.what());
   }
   Context& context = *device.context;
-  w.procedures = {loading("in turn", files, step, [&context, files] { return in_turn(context, files); }),
-                  loading("prefetch", files, step, [&context, files] { return prefetched(context, files); })};
+  w.procedures = {
+      loading("in turn", files, step, device.stop, [&context, files] { return in_turn(context, files); }),
+      loading("prefetch", files, step, device.stop,
+              [&context, files] { return prefetched(context, files); })};
   w.peers = for_data_loaders(files, step_us);
   return make_instance(std::move(w), device);
 }
@@ -300,21 +314,23 @@ Result<PairInstance> make_data_loading(const Knobs& knobs, LabDevice& device) {
 }  // namespace
 
 Pair data_loading_pair() {
-  return {
-      .name = "data_loading",
-      .doc = "batches of tokens from mapped shards to a training step",
-      .knobs = {{.name = "rows", .values = {Index{32}}, .doc = "of a batch"},
-                {.name = "length", .values = {Index{1024}}, .doc = "tokens of a row"},
-                {.name = "steps", .values = {Index{32}}, .doc = "batches of an epoch, which is an iteration"},
-                {.name = "step_us",
-                 .values = {Index{1000}},
-                 .doc = "microseconds of a step without its data, about; 0: none",
-                 .least = 0,
-                 .most = 1e7}},
-      .make = make_data_loading,
-      .tiny = {{"rows=3", "length=5", "steps=4", "step_us=0,100"}},
-      .suites = {{"quick", {"rows=8", "steps=16"}}},
-      .is_program = false};
+  return {.name = "data_loading",
+          .doc = "batches of tokens from mapped shards to a training step",
+          .knobs = {{.name = "rows", .values = {Index{32}}, .doc = "of a batch", .most = kMostKnob},
+                    {.name = "length", .values = {Index{1024}}, .doc = "tokens of a row", .most = kMostKnob},
+                    {.name = "steps",
+                     .values = {Index{32}},
+                     .doc = "batches of an epoch, which is an iteration",
+                     .most = kMostKnob},
+                    {.name = "step_us",
+                     .values = {Index{1000}},
+                     .doc = "microseconds of a step without its data, about; 0: none",
+                     .least = 0,
+                     .most = 1e6}},
+          .make = make_data_loading,
+          .tiny = {{"rows=3", "length=5", "steps=4", "step_us=0,100"}},
+          .suites = {{"quick", {"rows=8", "steps=16"}}},
+          .is_program = false};
 }
 
 }  // namespace tilewright::lab

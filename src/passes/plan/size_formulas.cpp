@@ -1,4 +1,4 @@
-// Polynomials by elimination, what is made of them by trying; both are held to every sample.
+// Polynomials by elimination, blocks by trying; both are held to every sample.
 #include "passes/plan/size_formulas.h"
 
 #include <fmt/format.h>
@@ -77,20 +77,8 @@ std::int64_t SizeFormulas::value(const Polynomial& p, std::span<const Index> siz
   return weighted(p.factors, terms(sizes, kQuadratic));
 }
 
-std::int64_t SizeFormulas::Derived::from(std::int64_t u) const {
-  switch (kind) {
-    case Kind::blocks:
-      return product_of(times, ceil_div(u - start, block));
-    case Kind::value:
-      return bits_of(static_cast<double>(times) * static_cast<double>(u));
-    case Kind::reciprocal:
-      return bits_of(static_cast<double>(times) / static_cast<double>(u));
-  }
-  return 0;
-}
-
-std::int64_t SizeFormulas::Derived::bits_of(double v) const {
-  return tile::scalar_bits(dtype, rounded == DType::f32 ? static_cast<double>(static_cast<float>(v)) : v);
+std::int64_t SizeFormulas::Blocks::from(std::int64_t u) const {
+  return product_of(times, ceil_div(u - start, block));
 }
 
 class SizeFormulas::Search {
@@ -113,12 +101,20 @@ class SizeFormulas::Search {
         others.push_back(n);
     }
     for (std::size_t n : others) {
-      auto made = derived_of(n);
-      if (!made) return made.error();
-      formulas_.derived_.push_back(*made);
+      if (is_float(first[n].dtype)) {
+        auto formula = float_of(n);
+        if (!formula) return formula.error();
+        formulas_.floats_.push_back({n, std::move(*formula)});
+        continue;
+      }
+      auto blocks = blocks_of(n);
+      if (!blocks) return blocks.error();
+      formulas_.blocks_.push_back(*blocks);
     }
     return Unit{};
   }
+
+  std::vector<Index> apart() const { return apart_; }
 
  private:
   std::int64_t bits(std::size_t sample, std::size_t number) const {
@@ -149,65 +145,91 @@ class SizeFormulas::Search {
   }
 
   // Formulas that give the number at each sample and are the same between them.
-  Result<Derived> derived_of(std::size_t number) const {
-    Result<Derived> out = only_one(number, candidates(number));
+  Result<Blocks> blocks_of(std::size_t number) {
+    Result<Blocks> out = only_one(number, right(number, candidates(number)));
     if (out || out.error().kind == Failure::Kind::unsupported) return out;
-    return only_one(number, steps(number));
+    return only_one(number, right(number, steps(number)));
+  }
+
+  Result<FloatFormula> float_of(std::size_t number) {
+    std::vector<Count> counts;
+    counts.reserve(formulas_.polynomials_.size());
+    for (const Polynomial& p : formulas_.polynomials_) counts.push_back({p.number, {}, all_bits(p.number)});
+    std::vector<double> constants;
+    const std::vector<PlanNumber>& first = samples_[0].numbers;
+    for (std::size_t n = 0; n < first.size(); ++n) {
+      const std::vector<std::int64_t> all = all_bits(n);
+      if (is_float(first[n].dtype) && std::count(all.begin(), all.end(), all[0]) == std::ssize(all))
+        constants.push_back(tile::scalar_value(first[n].dtype, all[0]));
+    }
+    return only_one(number, float_formulas(first[number].dtype, all_bits(number), counts, constants));
+  }
+
+  std::vector<std::int64_t> all_bits(std::size_t number) const {
+    std::vector<std::int64_t> out;
+    out.reserve(samples_.size());
+    for (std::size_t s = 0; s < samples_.size(); ++s) out.push_back(bits(s, number));
+    return out;
+  }
+
+  // Those that give the number at each sample.
+  std::vector<Blocks> right(std::size_t number, std::vector<Blocks> all) const {
+    std::erase_if(all, [&](const Blocks& b) {
+      bool right = true;
+      for (std::size_t s = 0; s < samples_.size() && right; ++s)
+        right = b.from(bits(s, b.of)) == bits(s, number);
+      return !right;
+    });
+    return all;
   }
 
   // A failure of kind not_found where none is right, unsupported where two are that differ.
-  Result<Derived> only_one(std::size_t number, const std::vector<Derived>& all) const {
-    std::optional<Derived> out;
-    for (const Derived& d : all) {
-      bool right = true;
-      for (std::size_t s = 0; s < samples_.size() && right; ++s)
-        right = d.from(bits(s, d.of)) == bits(s, number);
-      if (!right) continue;
-      if (out && !agree(*out, d))
-        return failure(Failure::Kind::unsupported, "a number that may follow the sizes in two ways");
-      if (!out) out = d;
-    }
-    if (!out)
+  template <class Formula>
+  Result<Formula> only_one(std::size_t number, const std::vector<Formula>& all) {
+    if (all.empty())
       return failure(
           Failure::Kind::not_found,
-          fmt::format("a number in its program, such as an extent or a count of bytes, follows the "
-                      "size by no rule that is known: it is {} at size {}, and {} at size {}",
-                      bits(0, number), sizes_text(samples_.front()), bits(samples_.size() - 1, number),
-                      sizes_text(samples_.back())));
-    return *out;
+          fmt::format("a number in its program, such as {}, follows the size by no rule that is known: it is "
+                      "{} at size {}, and {} at size {}",
+                      is_float(samples_[0].numbers[number].dtype) ? "a factor made of a mean's 1 / n"
+                                                                  : "an extent or a count of bytes",
+                      number_text(samples_.front(), number), sizes_text(samples_.front()),
+                      number_text(samples_.back(), number), sizes_text(samples_.back())));
+    for (const Formula& other : all)
+      if (auto apart = where_apart(all[0], other)) {
+        apart_ = std::move(*apart);
+        return failure(Failure::Kind::unsupported, "a number that may follow the sizes in two ways");
+      }
+    return all[0];
   }
 
   static std::string sizes_text(const SizeSample& sample) {
     return fmt::format("{}", fmt::join(sample.sizes, ", "));
   }
 
-  std::vector<Derived> candidates(std::size_t number) const {
+  static std::string number_text(const SizeSample& sample, std::size_t number) {
+    const auto [dtype, bits] = sample.numbers[number];
+    if (!is_float(dtype)) return fmt::format("{}", bits);
+    return fmt::format("{}", static_cast<float>(tile::scalar_value(dtype, bits)));
+  }
+
+  std::vector<Blocks> candidates(std::size_t number) const {
     constexpr std::int64_t kLargestBlock = 8192;
-    std::vector<Derived> out;
-    const DType dtype = samples_[0].numbers[number].dtype;
-    for (const Polynomial& p : formulas_.polynomials_) {
-      if (is_float(dtype)) {
-        // Powers of two do not change how a quotient is rounded.
-        for (const std::int64_t times : {1, -1, 2, -2})
-          for (const auto kind : {Derived::Kind::value, Derived::Kind::reciprocal}) {
-            out.push_back({kind, number, p.number, 1, times, 0, dtype, dtype});
-            if (dtype != DType::f32) out.push_back({kind, number, p.number, 1, times, 0, dtype, DType::f32});
-          }
-        continue;
-      }
+    std::vector<Blocks> out;
+    if (samples_[0].numbers[number].dtype != DType::i64) return out;
+    for (const Polynomial& p : formulas_.polynomials_)
       for (std::int64_t block = 2; block <= kLargestBlock; block *= 2) {
         const std::int64_t blocks = ceil_div(bits(0, p.number), block);
         if (blocks > 0 && bits(0, number) % blocks == 0)
-          out.push_back({Derived::Kind::blocks, number, p.number, block, bits(0, number) / blocks});
+          out.push_back({number, p.number, block, bits(0, number) / blocks});
       }
-    }
     return out;
   }
 
   // Steps from a start on, of lengths that slices have: each sample says where the start may be.
-  std::vector<Derived> steps(std::size_t number) const {
+  std::vector<Blocks> steps(std::size_t number) const {
     constexpr std::int64_t kLongestStep = 16;
-    std::vector<Derived> out;
+    std::vector<Blocks> out;
     if (samples_[0].numbers[number].dtype != DType::i64) return out;
     std::int64_t times = 0;  // two samples are one step apart
     for (std::size_t s = 0; s < samples_.size(); ++s)
@@ -223,19 +245,17 @@ class SizeFormulas::Search {
           last = std::min(last, sum_of(rest, step - 1));
         }
         for (std::int64_t start = first; start <= last; ++start)
-          out.push_back({Derived::Kind::blocks, number, p.number, step, times, start});
+          out.push_back({number, p.number, step, times, start});
       }
     return out;
   }
 
-  // Whether two formulas give the same along each size from its least sample on, as far apart as samples are,
-  // for two rounds of their blocks (what covers a polynomial of degree one repeats after one), and at drawn
-  // sizes between the samples.
-  bool agree(const Derived& a, const Derived& b) const {
-    const Polynomial &of_a = polynomial(a.of), &of_b = polynomial(b.of);
-    const auto same = [&](const std::vector<Index>& sizes) {
-      return a.from(formulas_.value(of_a, sizes)) == b.from(formulas_.value(of_b, sizes));
-    };
+  // Sizes at which two formulas differ, of those along each size from its least sample on, as far apart as
+  // samples are, for two rounds of their blocks (what covers a polynomial of degree one repeats after one),
+  // and of drawn ones between the samples.
+  template <class Formula>
+  std::optional<std::vector<Index>> where_apart(const Formula& a, const Formula& b) const {
+    const auto same = [&](const std::vector<Index>& sizes) { return at(a, sizes) == at(b, sizes); };
     constexpr int kDrawn = 64;
     std::mt19937_64 random(1);
     for (int d = 0; d < kDrawn; ++d) {
@@ -244,19 +264,30 @@ class SizeFormulas::Search {
         const Course c = course(i);
         sizes[i] = c.least + c.step * static_cast<Index>(random() % static_cast<std::uint64_t>(c.count));
       }
-      if (!same(sizes)) return false;
+      if (!same(sizes)) return sizes;
     }
     for (std::size_t i = 0; i < samples_[0].sizes.size(); ++i) {
       const Course c = course(i);
       std::vector<Index> sizes = samples_[0].sizes;
-      const Index count = std::min(c.count, 2 * std::max(a.block, b.block) + 1);
+      const Index count = std::min(c.count, 2 * std::max(round_of(a), round_of(b)) + 1);
       for (Index k = 0; k < count; ++k) {
         sizes[i] = c.least + k * c.step;
-        if (!same(sizes)) return false;
+        if (!same(sizes)) return sizes;
       }
     }
-    return true;
+    return std::nullopt;
   }
+
+  std::int64_t at(const Blocks& b, const std::vector<Index>& sizes) const {
+    return b.from(formulas_.value(polynomial(b.of), sizes));
+  }
+  std::int64_t at(const FloatFormula& f, const std::vector<Index>& sizes) const {
+    return f.bits_at(formulas_.value(polynomial(f.of), sizes),
+                     f.and_of ? formulas_.value(polynomial(*f.and_of), sizes) : 1);
+  }
+  // After how many it repeats itself; of floats, chosen: enough to find two orders of rounding apart.
+  static Index round_of(const Blocks& b) { return b.block; }
+  static Index round_of(const FloatFormula&) { return 256; }
 
   // The sizes from the least to the largest of the samples, as far apart as these are.
   struct Course {
@@ -279,9 +310,10 @@ class SizeFormulas::Search {
 
   SizeFormulas& formulas_;
   const std::vector<SizeSample>& samples_;
+  std::vector<Index> apart_;
 };
 
-Result<SizeFormulas> SizeFormulas::found(const std::vector<SizeSample>& samples) {
+SizeFormulas::Found SizeFormulas::found(const std::vector<SizeSample>& samples) {
   SizeFormulas out;
   out.origin_ = samples.back().sizes;
   for (const SizeSample& s : samples) {
@@ -289,17 +321,20 @@ Result<SizeFormulas> SizeFormulas::found(const std::vector<SizeSample>& samples)
     const bool alike =
         std::equal(first.begin(), first.end(), s.numbers.begin(), s.numbers.end(),
                    [](const PlanNumber& x, const PlanNumber& y) { return x.dtype == y.dtype; });
-    if (!alike) return failure(Failure::Kind::unsupported, "other numbers");
+    if (!alike) return {failure(Failure::Kind::unsupported, "other numbers"), {}};
   }
-  if (Status searched = Search(out, samples).run(); !searched) return searched.error();
-  return out;
+  Search search(out, samples);
+  if (Status searched = search.run(); !searched) return {searched.error(), search.apart()};
+  return {std::move(out), {}};
 }
 
 std::vector<std::int64_t> SizeFormulas::at(std::span<const Index> sizes) const {
   std::vector<std::int64_t> out = constants_;
   const std::vector<std::int64_t> t = terms(sizes, kQuadratic);  // those of degree one come first
   for (const Polynomial& p : polynomials_) out[p.number] = weighted(p.factors, t);
-  for (const Derived& d : derived_) out[d.number] = d.from(out[d.of]);
+  for (const Blocks& b : blocks_) out[b.number] = b.from(out[b.of]);
+  for (const Float& f : floats_)
+    out[f.number] = f.formula.bits_at(out[f.formula.of], f.formula.and_of ? out[*f.formula.and_of] : 1);
   return out;
 }
 

@@ -2,11 +2,13 @@
 //
 // A number is a polynomial of the sizes of degree two at most (extents, strides, offsets, elements), or made
 // of one: blocks that cover it (ceil(u / 64)), steps that fit behind a start (ceil((u - 1) / 2), a slice's),
-// its value or its reciprocal as a float (a mean's), or twice that, or less than 0 (its derivative's). Each
-// formula gives what was lowered at every sample; where two that do so differ between the samples, there is
-// none. Whether a formula that is found holds between them is the caller's to see to (tensor/size_range.h).
+// or a float, such as a mean's reciprocal and what its derivative and a step make of it (float_formula.h).
+// Each formula gives what was lowered at every sample; where two that do so differ between the samples, one
+// more sample decides. Whether a formula that is found holds between them is the caller's to see to
+// (tensor/size_range.h).
 #pragma once
 
+#include "passes/plan/float_formula.h"
 #include "passes/plan/plan_numbers.h"
 
 #include <tilewright/base/error.h>
@@ -26,8 +28,8 @@ struct SizeSample {
 
 class SizeFormulas {
  public:
-  // A Failure names the number that has none.
-  static Result<SizeFormulas> found(const std::vector<SizeSample>& samples);
+  struct Found;
+  static Found found(const std::vector<SizeSample>& samples);
 
   // The numbers at these sizes.
   std::vector<std::int64_t> at(std::span<const Index> sizes) const;
@@ -37,17 +39,16 @@ class SizeFormulas {
     std::size_t number = 0;
     std::vector<std::int64_t> factors;  // of terms()
   };
-  // What is made of a number that is a polynomial.
-  struct Derived {
-    enum class Kind : std::uint8_t { blocks, value, reciprocal };
-    Kind kind = Kind::blocks;
+  // Blocks or steps that cover a number that is a polynomial.
+  struct Blocks {
     std::size_t number = 0, of = 0;
     std::int64_t block = 1, times = 1;
-    std::int64_t start = 0;  // blocks: what of the number lies before the first
-    DType dtype = DType::i64;
-    DType rounded = DType::i64;  // what a float was of before it was one of `dtype`: f32, or `dtype`
+    std::int64_t start = 0;  // what of the number lies before the first
     std::int64_t from(std::int64_t u) const;
-    std::int64_t bits_of(double v) const;
+  };
+  struct Float {
+    std::size_t number = 0;
+    FloatFormula formula;
   };
   class Search;
 
@@ -57,7 +58,13 @@ class SizeFormulas {
   std::vector<Index> origin_;            // sizes are counted from here, which keeps terms small
   std::vector<std::int64_t> constants_;  // every number at the first sample: most never differ
   std::vector<Polynomial> polynomials_;
-  std::vector<Derived> derived_;
+  std::vector<Blocks> blocks_;
+  std::vector<Float> floats_;
+};
+
+struct SizeFormulas::Found {
+  Result<SizeFormulas> formulas;  // a Failure names the number that has none
+  std::vector<Index> apart;       // where two formulas are right so far: sizes at which they differ
 };
 
 }  // namespace tilewright::passes

@@ -35,8 +35,17 @@ std::vector<SizeSample> samples_of(const Numbers& numbers) {
   return out;
 }
 
+// With more samples where these are asked for.
+Result<SizeFormulas> found_at(std::vector<SizeSample> samples, const Numbers& numbers) {
+  for (int more = 6;; --more) {
+    const SizeFormulas::Found found = SizeFormulas::found(samples);
+    if (found.formulas || found.apart.empty() || more == 0) return found.formulas;
+    samples.push_back({found.apart, numbers(found.apart[0], found.apart[1])});
+  }
+}
+
 void expect_found(const Numbers& numbers) {
-  const auto formulas = SizeFormulas::found(samples_of(numbers));
+  const auto formulas = found_at(samples_of(numbers), numbers);
   ASSERT_TRUE(formulas) << formulas.error().message;
   for (Index n = 10; n <= 700; n += 7)
     for (Index m = 20; m <= 900; m += 11) {
@@ -72,21 +81,59 @@ TEST(SizeFormulas, FindProductsBlocksAndReciprocals) {
   });
 }
 
+// A step by a mean's gradient: counts that nothing else tells, and every product rounded.
+TEST(SizeFormulas, FindFactorsThatWereFolded) {
+  expect_found([](Index n, Index m) -> std::vector<PlanNumber> {
+    const auto over = [](double count) { return static_cast<float>(1.0 / count); };
+    const auto constant = [](float c) { return PlanNumber{DType::f64, tile::scalar_bits(DType::f64, c)}; };
+    const auto cells = static_cast<double>(n * m), rows = static_cast<double>(n);
+    return {constant(0.1F),
+            constant(-0.7F),
+            constant(3),
+            constant(0.25F),
+            integer(n),
+            integer(m),
+            number(over(10 * rows)),
+            number(0.1F * (2 * over(10 * rows))),
+            number(-0.7F * (0.1F * over(24 * cells))),
+            number(over(rows - 1) / 3.F),
+            number(0.7F * over(cells - 1) * 0.25F),
+            number(0.1F * (over(rows) / 3.F * 0.7F)),
+            {DType::f64, tile::scalar_bits(DType::f64, double{0.1F} * (1 / (5 * rows)))},
+            {DType::f64, tile::scalar_bits(DType::f64, 3 * over(5 * rows))}};
+  });
+}
+
+TEST(SizeFormulas, SayInWhatANumberDiffers) {
+  const auto formulas = SizeFormulas::found(samples_of([](Index n, Index) {
+                          return std::vector{integer(n), number(1 / std::sqrt(double(n)))};
+                        })).formulas;
+  ASSERT_FALSE(formulas);
+  EXPECT_NE(formulas.error().message.find("it is 0.31622776 at size 10, 20"), std::string::npos)
+      << formulas.error().message;
+}
+
 TEST(SizeFormulas, ANumberWithoutAFormulaIsAFailure) {
   for (const Numbers& numbers :
        {Numbers([](Index n, Index) { return std::vector{integer(n), integer(n % 7)}; }),
         Numbers([](Index n, Index m) { return std::vector{integer(n * n * m)}; }),
         Numbers([](Index n, Index) { return std::vector{integer(n > 300 ? n : 300)}; }),
         Numbers([](Index n, Index) { return std::vector{integer(n), number(std::sqrt(double(n)))}; })})
-    EXPECT_FALSE(SizeFormulas::found(samples_of(numbers)));
+    EXPECT_FALSE(found_at(samples_of(numbers), numbers));
 }
 
 // Blocks of n and of n + 5 are as many at each of these sizes, but not at 60.
-TEST(SizeFormulas, TwoFormulasThatDifferBetweenSamplesAreNone) {
+TEST(SizeFormulas, TwoFormulasThatDifferBetweenSamplesAskForOneMore) {
   std::vector<SizeSample> samples;
   for (const Index n : {10, 40, 41, 42, 70, 100})
     samples.push_back({{n}, {integer(n), integer(n + 5), integer(ceil_div(n, 64))}});
-  EXPECT_FALSE(SizeFormulas::found(samples));
+  const SizeFormulas::Found found = SizeFormulas::found(samples);
+  EXPECT_FALSE(found.formulas);
+  ASSERT_EQ(found.apart.size(), 1);
+  const Index n = found.apart[0];
+  EXPECT_NE(ceil_div(n, 64), ceil_div(n + 5, 64));
+  samples.push_back({{n}, {integer(n), integer(n + 5), integer(ceil_div(n, 64))}});
+  EXPECT_TRUE(SizeFormulas::found(samples).formulas);
 }
 
 }  // namespace

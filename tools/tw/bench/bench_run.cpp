@@ -176,6 +176,7 @@ void bench_run(const BenchInput& input) {
   open.device.autotune = input.autotune;
   open.device.libraries = input.libraries;
   open.device.launches = input.launches;
+  open.device.stop = InterruptGuard::interrupted;
   if (input.peers) open.device.peers = lab::open_peers(peer_options(input, open.device));
   const lab::RunRecord run = measure(input, jobs, open.device);
   const bool measured = std::any_of(run.rows.begin(), run.rows.end(),
