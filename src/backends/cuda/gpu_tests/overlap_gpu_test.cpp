@@ -72,6 +72,8 @@ enum class How : unsigned char {
   blind,    // no kernel waits
 };
 
+constexpr int kBlindRuns = 20;  // a machine that is busy otherwise may order some of them by chance
+
 class Overlap : public ::testing::Test {
  protected:
   static constexpr std::size_t kBytes = kEdge * kEdge * 8;
@@ -140,8 +142,10 @@ class Overlap : public ::testing::Test {
     EXPECT_TRUE(run(chain, How::launched) == expected);
     EXPECT_TRUE(run(chain, How::replayed) == expected);
     EXPECT_TRUE(run(chain, How::hurried) == expected);
-    // The chain tells whether its kernels wait.
-    EXPECT_FALSE(run(chain, How::blind) == expected);
+    // The chain tells whether its kernels wait: without that some run is wrong, soon or late.
+    bool differs = false;
+    for (int i = 0; i < kBlindRuns && !differs; ++i) differs = run(chain, How::blind) != expected;
+    EXPECT_TRUE(differs);
   }
 
   std::unique_ptr<backends::Backend> backend_;
