@@ -75,7 +75,7 @@ double line_visits(const tile::Kernel& kernel, const CudaPlan& plan) {
       if (plan.runs.has(*in.op)) {
         const Index size = static_cast<Index>(size_bytes(access.view().dtype)), vector = f.vector * size;
         visits += 2 * static_cast<double>(f.rows * f.cols) * bytes / kLineBytes +
-                  static_cast<double>(f.elements_per_thread() / f.vector) * (plan.schedule.threads / 32.0) *
+                  static_cast<double>(f.row_steps() * f.col_steps()) * (plan.schedule.threads / 32.0) *
                       bank_turns(f, f.cols * size, vector);
         continue;
       }
