@@ -122,7 +122,7 @@ class SizeRange::Opening {
         if (times_of(*base, other) > 1) base = &other;
       const auto known = std::find_if(named.begin(), named.end(),
                                       [&](const Course& size) { return differ_by_the_same(*base, size); });
-      const Index times = times_of(course, *base);
+      const Index times = base == &course ? 1 : times_of(course, *base);
       *extent = {static_cast<int>(known - named.begin()), 0, times};
       if (known != named.end()) {
         extent->value = course[0] - times * (*known)[0];

@@ -17,7 +17,7 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr Index kManyRows = 16;     // of a program
+constexpr Index kManyRows = 16;     // of a program: their bytes are a multiple of 16 in any dtype
 constexpr Index kShortBlock = 256;  // of rows on a target that keeps none: most lengths are made of these
 // A byte that is stored counts as so many loaded ones where a column axis is chosen: a store that is not
 // coalesced costs whole lines both ways. Chosen, not measured.

@@ -20,6 +20,7 @@ namespace tilewright::cuda {
 namespace {
 
 constexpr std::size_t kMaxCandidates = 20;
+constexpr Index kLeastGroups = 8;  // of threads with a row, of a block by runs of rows; chosen, not measured
 
 class Candidates {
  public:
@@ -65,14 +66,18 @@ class Candidates {
     return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max<Index>(vectors(), 1))));
   }
 
+  tile::Schedule schedule_of(int threads, tile::ElementLoops kind) const {
+    const Index bytes = std::max(main_.vector * main_.access_bytes, least_bytes_);
+    return {.threads = threads,
+            .vector_bytes = static_cast<int>(std::min<Index>(kWidestAccess, bytes)),
+            .kind = kind};
+  }
+
   // The schedule, and for rows that wait for each other's results its form that copies the next rows ahead.
   void add(int threads, tile::ElementLoops kind) {
     if (!seen_.insert({threads, kind.threads_per_row, kind.cluster, kind.programs, main_.vector}).second)
       return;
-    tile::Schedule s{.threads = threads,
-                     .vector_bytes = static_cast<int>(
-                         std::min<Index>(16, std::max(main_.vector * main_.access_bytes, least_bytes_))),
-                     .kind = kind};
+    tile::Schedule s = schedule_of(threads, kind);
     const auto plan = evaluate(s);
     if (!plan || work_.exchanges == 0 || work_.loops || threads != kind.threads_per_row ||
         work_.programs <= 2 * target_.units)
@@ -88,17 +93,6 @@ class Candidates {
     return work_.exchanges > 0 && !work_.loops && !main_.shifted && main_.rows > 1 &&
            (main_.vector * main_.access_bytes < kWidestAccess ||
             !std::has_single_bit(static_cast<std::uint64_t>(vectors())));
-  }
-
-  void add_runs(int threads, int threads_per_row) {
-    tile::Schedule s{
-        .threads = threads,
-        .vector_bytes = static_cast<int>(std::max(main_.vector * main_.access_bytes, least_bytes_)),
-        .kind = tile::ElementLoops{.threads_per_row = threads_per_row}};
-    const auto plan = planner_.plan(s);
-    if (!plan || find_row_runs({kernel_, *plan->loops, plan->ranges, s}, plan->layouts).all.empty()) return;
-    s.kind = tile::ElementLoops{.threads_per_row = threads_per_row, .through_shared = 1};
-    (void)evaluate(s);
   }
 
   Result<CudaPlan> evaluate(const tile::Schedule& s) {
@@ -189,14 +183,19 @@ class Candidates {
         if (threads / row > 2 * rows) continue;  // groups without a row
         add(threads, {.threads_per_row = row, .cluster = cluster});
       }
-      if (cluster == 1 && are_runs())
-        for (int row = 1; row < 32 && Index{row} <= vectors_rounded_up() && Index{threads / row} >= 8;
-             row *= 2) {
-          const Index columns_each = ceil_div(vectors(), row) * main_.vector;
-          if (ceil_div(rows, threads / row) * columns_each <= kMaxElements &&
-              Index{threads / row} <= 2 * rows)
-            add_runs(threads, row);
-        }
+      if (cluster == 1 && are_runs()) runs_of_rows(threads);
+    }
+  }
+
+  // Fewer threads a row than where these read memory: their places in shared memory may lie apart. Where the
+  // tile is no run, the first schedule says so for all.
+  void runs_of_rows(int threads) {
+    for (int row = 1; row < 32 && Index{row} <= vectors_rounded_up(); row *= 2) {
+      const Index groups = threads / row;
+      const Index each = ceil_div(main_.rows, groups) * ceil_div(vectors(), row) * main_.vector;
+      if (no_runs_ || groups < kLeastGroups) return;
+      if (each > kMaxElements || groups > 2 * main_.rows) continue;
+      no_runs_ = !evaluate(schedule_of(threads, {.threads_per_row = row, .through_shared = 1}));
     }
   }
 
@@ -244,6 +243,7 @@ class Candidates {
   MainShape main_;
   Index least_bytes_ = 4;  // of an access
   KernelWork work_;
+  bool no_runs_ = false;  // a schedule by runs of rows was refused
   std::vector<backends::Candidate> found_;
   std::set<std::tuple<int, int, int, int, Index>> seen_;
 };

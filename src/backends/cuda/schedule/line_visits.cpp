@@ -5,8 +5,7 @@
 #include "backends/cuda/machine/fitted.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <array>
 
 namespace tilewright::cuda {
 
@@ -37,23 +36,25 @@ double lines_of_a_warp(const TileFrame& f, double row_bytes, double column_bytes
 }
 
 // Turns in which shared memory answers a warp whose lanes lie `apart` bytes from row to row and `bytes` from
-// lane to lane: of its 32 banks of 4 bytes each gives one word a turn.
+// lane to lane: of its 32 banks of 4 bytes each gives one word a turn, and words of 32 banks are asked for at
+// once.
 double bank_turns(const TileFrame& f, Index apart, Index bytes) {
-  const Index phases = std::max<Index>(1, bytes / 4), lanes = 32 / phases,
-              in_row = std::min(32, f.threads_per_row);
-  Index turns = 0;
-  for (Index phase = 0; phase < phases; ++phase) {
-    std::map<Index, std::set<Index>> words;  // by bank
-    for (Index lane = phase * lanes; lane < (phase + 1) * lanes; ++lane)
-      for (Index byte = 0; byte < std::max<Index>(bytes, 1); byte += 4) {
-        const Index word = (lane / in_row * apart + lane % in_row * bytes + byte) / 4;
-        words[word % 32].insert(word);
-      }
-    std::size_t most = 0;
-    for (const auto& [bank, of_bank] : words) most = std::max(most, of_bank.size());
-    turns += static_cast<Index>(most);
+  constexpr Index kBanks = 32, kWord = 4;
+  const Index words = std::max<Index>(1, bytes / kWord), in_row = std::min(32, f.threads_per_row);
+  double turns = 0;
+  for (Index first = 0; first < kBanks * words; first += kBanks) {
+    std::array<Index, kBanks> asked{};
+    for (Index i = 0; i < kBanks; ++i) {
+      const Index lane = (first + i) / words, of_lane = (first + i) % words;
+      asked[static_cast<std::size_t>(i)] = (lane / in_row * apart + lane % in_row * bytes) / kWord + of_lane;
+    }
+    std::sort(asked.begin(), asked.end());
+    std::array<int, kBanks> of_bank{};
+    for (auto word = asked.begin(), end = std::unique(asked.begin(), asked.end()); word != end; ++word)
+      ++of_bank[static_cast<std::size_t>(*word % kBanks)];
+    turns += *std::max_element(of_bank.begin(), of_bank.end());
   }
-  return static_cast<double>(turns);
+  return turns;
 }
 
 }  // namespace
